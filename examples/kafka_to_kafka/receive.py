@@ -1,6 +1,8 @@
 """Write all rows that are in a topic now to a file: what a reader of committed data has.
 
 python receive.py public published.jsonl 127.0.0.1:9092
+
+Further settings of the client follow as NAME=VALUE: security.protocol=SSL ssl.ca.location=ca.pem
 """
 
 import sys
@@ -9,13 +11,14 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 
 
-def main(topic: str, path: str, servers: str) -> None:
+def main(topic: str, path: str, servers: str, *settings: str) -> None:
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
             "group.id": "receive",
             "isolation.level": "read_committed",  # else rows of aborted transactions show, too
             "enable.partition.eof": True,
+            **dict(setting.split("=", 1) for setting in settings),
         }
     )
     partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions

@@ -79,7 +79,10 @@ class Security:
                 "ssl.keystore.location": self._own.both,
                 "ssl.truststore.type": "PEM",
                 "ssl.truststore.location": self.tls.ca,
-                "ssl.client.auth": "required" if self.is_mutual else "none",
+                # A broker that also asks for a password heeds it under this name only.
+                f"listener.name.{self.protocol.lower()}.ssl.client.auth": (
+                    "required" if self.is_mutual else "none"
+                ),
             }
         for name, password in list(self.users.items())[:1]:
             known = " ".join(f'user_{user}="{word}"' for user, word in self.users.items())

@@ -30,13 +30,15 @@ from typing import Any
 
 from shoal.errors import ResourceError
 from shoal.testing._broker_jars import NoBrokerError, java, kafka_jars
-from shoal.testing._broker_security import PLAIN, Security
+from shoal.testing._broker_security import PLAIN, SCRAM, Security
 from shoal.testing.certificates import Authority
 
 __all__ = ["Broker", "NoBrokerError", "create_topics", "find_broker", "main"]
 
 #: The environment variable that names a broker to test with, instead of one of our own.
 ENVIRONMENT = "SHOAL_TEST_KAFKA"
+#: The environment variable with the password of ``--user``.
+PASSWORD = "KAFKA_PASSWORD"
 #: How long, in seconds, a broker may take to start and to stop. Mostly it takes three.
 START_SECONDS, STOP_SECONDS = 60.0, 20.0
 #: A small, quick Java: this broker serves one machine for a short while.
@@ -331,7 +333,20 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--at", metavar="HOST:PORT", help="create the topics at this broker, and start none"
     )
+    parser.add_argument(
+        "--tls", type=Path, metavar="FOLDER", help="ask for TLS; put the certificates there"
+    )
+    parser.add_argument(
+        "--mutual", action="store_true", help="with --tls: ask clients for a certificate, too"
+    )
+    parser.add_argument(
+        "--user", help=f"ask for a log-in of this user by SCRAM; the password is in ${PASSWORD}"
+    )
     options = parser.parse_args(words)
+    if options.mutual and not options.tls:
+        parser.error("--mutual needs --tls")
+    if options.user and not os.environ.get(PASSWORD):
+        parser.error(f"--user needs a password in the environment variable {PASSWORD}")
     topics = [name for name in options.topics.split(",") if name]
     try:
         if options.at:
@@ -340,7 +355,7 @@ def main(words: Sequence[str] | None = None) -> int:
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             with (
-                Broker(port=options.port, folder=options.folder) as broker,
+                _asked_for(options) as broker,
                 suppress(KeyboardInterrupt),
             ):
                 _say_topics(create_topics(broker.client, topics))
@@ -353,6 +368,18 @@ def main(words: Sequence[str] | None = None) -> int:
     except ResourceError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+
+
+def _asked_for(options: argparse.Namespace) -> Broker:
+    """Return the broker that the command line asks for."""
+    return Broker(
+        port=options.port,
+        folder=options.folder,
+        users={options.user: os.environ[PASSWORD]} if options.user else None,
+        mechanism=SCRAM,
+        tls=None if options.tls is None else Authority(options.tls),
+        mutual=options.mutual,
+    )
 
 
 def _say_topics(names: Sequence[str]) -> None:

@@ -3,10 +3,12 @@ import sys
 import pytest
 
 from shoal.errors import JobError, ResourceError
+from shoal.io.kafka import CONNECTOR
 from shoal.io.kafka.client import Connection
 from shoal.io.kafka.settings import KafkaSettings
 
 SECRET = "correct horse battery"
+SASL = {"security.protocol": "SASL_SSL"}
 
 
 def made(**keys):
@@ -69,6 +71,8 @@ def test_a_secret_in_clear_is_refused(name):
         ("acks", 1),
         ("bootstrap.servers", "elsewhere:9092"),
         ("plugin.library.paths", "x.so"),
+        ("ssl.engine.location", "x.so"),
+        ("enable.ssl.certificate.verification", False),
     ],
 )
 def test_what_would_break_the_promise_is_refused(name, value):
@@ -90,7 +94,11 @@ def test_what_keeps_the_promise_may_be_said():
 def test_secrets_are_looked_up_late_and_never_shown(monkeypatch, tmp_path):
     (tmp_path / "key").write_text(SECRET + " in a file\n")
     settings = made(
-        settings={"sasl.password": "env:KAFKA_WORD", "ssl.key.password": f"file:{tmp_path}/key"}
+        settings={
+            "security.protocol": "SASL_SSL",
+            "sasl.password": "env:KAFKA_WORD",
+            "ssl.key.password": f"file:{tmp_path}/key",
+        }
     )
     monkeypatch.setenv("KAFKA_WORD", SECRET)
     resolved = settings.resolved()
@@ -103,12 +111,12 @@ def test_secrets_are_looked_up_late_and_never_shown(monkeypatch, tmp_path):
 def test_a_secret_that_isnt_there(monkeypatch, tmp_path):
     monkeypatch.delenv("KAFKA_WORD", raising=False)
     with pytest.raises(JobError, match="environment variable KAFKA_WORD isn't set"):
-        made(settings={"sasl.password": "env:KAFKA_WORD"}).resolved()
+        made(settings=SASL | {"sasl.password": "env:KAFKA_WORD"}).resolved()
     with pytest.raises(ResourceError, match="it doesn't exist"):
-        made(settings={"sasl.password": f"file:{tmp_path}/none"}).resolved()
+        made(settings=SASL | {"sasl.password": f"file:{tmp_path}/none"}).resolved()
     (tmp_path / "key").write_bytes(b"\xff")
     with pytest.raises(ResourceError, match="isn't UTF-8"):
-        made(settings={"sasl.password": f"file:{tmp_path}/key"}).resolved()
+        made(settings=SASL | {"sasl.password": f"file:{tmp_path}/key"}).resolved()
 
 
 def test_settings_cant_be_changed_later():
@@ -130,7 +138,13 @@ def test_what_the_client_refuses_is_an_error_of_the_job(name, value):
 def test_a_secret_that_the_client_refuses_isnt_shown(monkeypatch):
     monkeypatch.setenv("KAFKA_WORD", SECRET)
     connection = Connection(
-        made(settings={"ssl.key.pem": "env:KAFKA_WORD", "security.protocol": "SSL"})
+        made(
+            settings={
+                "ssl.key.pem": "env:KAFKA_WORD",
+                "ssl.certificate.pem": "env:KAFKA_WORD",
+                "security.protocol": "SSL",
+            }
+        )
     )
     with pytest.raises(JobError) as caught:
         connection.consumer(group_id="x")
@@ -141,3 +155,58 @@ def test_without_the_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(JobError, match=r"pip install 'shoal\[kafka\]'"):
         Connection(made())
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"ssl.ca.location": "ca.pem"}, "protocol: doesn't ask for SSL, so that ssl.ca.location"),
+        (
+            {"security.protocol": "SSL", "sasl.username": "me"},
+            "protocol: doesn't ask for SASL, so that sasl.username has no effect. Write SASL_SSL",
+        ),
+        (
+            {"security.protocol": "ssl", "ssl.certificate.location": "me.pem"},
+            "ssl.key.location: is missing: a certificate and its key go together",
+        ),
+        (
+            {"security.protocol": "ssl", "ssl.key.location": "me.key"},
+            "ssl.certificate.location: is missing",
+        ),
+        (
+            {"security.protocol": "ssl", "ssl.ca.location": "file:ca.pem"},
+            "ssl.ca.location: is the path of a file. Write the path alone",
+        ),
+    ],
+)
+def test_what_would_connect_in_clear_or_not_at_all_is_refused(settings, said):
+    with pytest.raises(JobError) as caught:
+        made(settings=settings)
+    assert said in str(caught.value)
+
+
+def test_a_file_that_cant_be_read_is_named(tmp_path):
+    settings = made(
+        settings={"security.protocol": "SSL", "ssl.ca.location": str(tmp_path / "ca.pem")}
+    )
+    with pytest.raises(ResourceError, match=r"settings\.ssl\.ca\.location: .*it doesn't exist"):
+        Connection(settings)
+
+
+def test_files_are_relative_to_the_job(tmp_path):
+    given = {
+        "kafka": "localhost:9092",
+        "topic": "people",
+        "settings": {
+            "security.protocol": "SASL_SSL",
+            "ssl.ca.location": "tls/ca.pem",
+            "ssl.crl.location": "/etc/crl.pem",
+            "sasl.password": "file:word",
+        },
+    }
+    found = CONNECTOR.make_input(given, tmp_path).kafka.settings
+    assert found["ssl.ca.location"] == f"{tmp_path}/tls/ca.pem"
+    assert found["ssl.crl.location"] == "/etc/crl.pem"
+    assert found["sasl.password"] == f"file:{tmp_path}/word"
+    given["settings"]["ssl.ca.location"] = "probe"
+    assert CONNECTOR.make_input(given, tmp_path).kafka.settings["ssl.ca.location"] == "probe"

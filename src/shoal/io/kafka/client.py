@@ -12,6 +12,7 @@ from typing import Any
 
 from shoal.errors import JobError, Problem, ResourceError, ShoalError
 from shoal.events import sentence
+from shoal.io.kafka.refusals import is_refusal, reason_of, without_timing
 from shoal.io.kafka.settings import KafkaSettings
 
 __all__ = ["OPEN_SECONDS", "Connection", "confluent"]
@@ -57,6 +58,20 @@ def confluent() -> Any:
     return confluent_kafka
 
 
+class _ClientLog:
+    """Passes the log lines of a client on, and notes what the client reports nowhere else."""
+
+    def __init__(self) -> None:
+        #: Whether a broker closed a new connection at the first request.
+        self.is_closed_at_once = False
+
+    def log(self, level: int, text: str, *words: object) -> None:
+        """Take a line."""
+        CLIENT_LOG.log(level, text, *words)
+        if any("APIVERSION_QUERY" in str(word) for word in words):
+            self.is_closed_at_once = True
+
+
 class Connection:
     """Creates clients of a broker, and notices whether it answers.
 
@@ -71,6 +86,9 @@ class Connection:
         self._settings = settings
         self._resolved = settings.resolved()
         self._refused: str | None = None
+        #: What the client said last about a connection that failed.
+        self._said: str | None = None
+        self._log = _ClientLog()
         #: Whether no broker answered last.
         self.away = False
 
@@ -90,7 +108,7 @@ class Connection:
 
     def _client(self, kind: Any, own: dict[str, Any]) -> Any:
         given = {name.replace("_", "."): value for name, value in own.items()}
-        mine = {"error_cb": self._on_error, "logger": CLIENT_LOG}
+        mine = {"error_cb": self._on_error, "logger": self._log}
         try:
             return kind({**RECONNECTING, **self._resolved.values, **given, **mine})
         except (self._library.KafkaException, ValueError, TypeError) as error:
@@ -100,18 +118,24 @@ class Connection:
         text = error.args[0].str() if hasattr(error.args[0], "str") else str(error)
         named = [name for name in self._settings.settings if f'"{name}"' in text or name in text]
         key = f"settings.{max(named, key=len)}" if named else "settings"
-        return JobError(
-            Problem(
-                key, "is rejected by the client", self._resolved.hide(text.strip().rstrip("."))
-            ),
-            where=self._settings.where,
+        problem = Problem(
+            key, "is rejected by the client", self._resolved.hide(text.strip().rstrip("."))
         )
+        if "key values mismatch" in text:
+            fix = "Name the key that belongs to ssl.certificate.location"
+            problem = Problem(key, "isn't the key of the certificate", None, fix)
+        elif key.startswith("settings.ssl.key") and "PEM" in text:
+            fix = "Is it a private key in PEM, and is ssl.key.password its password?"
+            problem = Problem(key, "can't be opened", None, fix)
+        return JobError(problem, where=self._settings.where)
 
     def _on_error(self, error: Any) -> None:
         code, kinds = error.code(), self._library.KafkaError
-        if code in (kinds._AUTHENTICATION, kinds._SSL):
+        if code in (kinds._AUTHENTICATION, kinds._SSL) or is_refusal(error.str()):
             self._refused = error.str()
-        elif code == kinds._ALL_BROKERS_DOWN:
+        elif code != kinds._ALL_BROKERS_DOWN:
+            self._said = error.str()
+        elif self._refused is None:
             self.lost()
 
     def lost(self) -> None:
@@ -131,11 +155,23 @@ class Connection:
     def check(self) -> None:
         """Raise `ResourceError` if the broker refuses the connection: waiting doesn't help."""
         if self._refused is not None:
-            raise ResourceError(
-                f"{self._settings.where}: the broker refuses the connection: "
-                f"{self._resolved.hide(self._refused)}. Check security.protocol and the "
-                "sasl and ssl settings of the job."
+            why = self._resolved.hide(reason_of(self._refused, self._resolved.values))
+            raise ResourceError(f"{self._settings.where}: no connection to the broker: {why}")
+
+    def silence(self) -> ResourceError:
+        """Return the error for a broker that doesn't answer when a job starts."""
+        where = self._settings.where
+        if self._log.is_closed_at_once:
+            asked = self._settings.settings.get("security.protocol", "PLAINTEXT")
+            return ResourceError(
+                f"{where}: no connection to the broker: it closes each one at once. Does it expect "
+                f"another security.protocol than {asked}? See [input.settings] and "
+                "[output.settings] of the job."
             )
+        why = f" ({self._resolved.hide(without_timing(self._said))})" if self._said else ""
+        return ResourceError(
+            f"{where}: no broker answers{why}. Is it running, and is the address right?"
+        )
 
     def failure(self, error: Any) -> ShoalError:
         """Return the exception for a `KafkaError`."""
@@ -174,14 +210,10 @@ class Connection:
             waited = time.monotonic() - start
             try:
                 answer = client.list_topics(self._settings.topic, timeout=ASK_SECONDS)
-            except self._library.KafkaException as error:
+            except self._library.KafkaException:
                 if waited < seconds:
                     continue
-                said = self._resolved.hide(error.args[0].str())
-                raise ResourceError(
-                    f"{self._settings.where}: no broker answers ({said}). Is it running, and is "
-                    "the address right?"
-                ) from None
+                raise self.silence() from None
             self.answered()
             topic = answer.topics[self._settings.topic]
             if topic.error is None:

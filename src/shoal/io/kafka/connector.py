@@ -17,7 +17,7 @@ from shoal.io.connector import (
     SparkInput,
     absolute_secret,
 )
-from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.kafka.settings import KafkaSettings, is_path
 
 __all__ = ["CONNECTOR", "KafkaInput", "KafkaOutput"]
 
@@ -107,11 +107,19 @@ def _settings(given: Mapping[str, Any], folder: Path, **more: Any) -> KafkaSetti
         given["topic"],
         given.get("format") or "json",
         settings={
-            name: absolute_secret(value, folder) if isinstance(value, str) else value
+            name: _absolute(name, value, folder)
             for name, value in given.get("settings", {}).items()
         },
         **more,
     )
+
+
+def _absolute(name: str, value: Any, folder: Path) -> Any:
+    """Make the path of a certificate, a key or a secret absolute, which is relative to the job."""
+    if not isinstance(value, str):
+        return value
+    is_location = is_path(name, value) and not value.startswith(("env:", "file:"))
+    return str(folder / value) if is_location else absolute_secret(value, folder)
 
 
 def _input(given: Mapping[str, Any], folder: Path) -> KafkaInput:

@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 from shoal.errors import JobError, Problem, ResourceError, did_you_mean
+from shoal.io.kafka.refusals import CERTIFICATE_KEYS, KEY_KEYS
 from shoal.io.streams import os_reason
 
-__all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "unless_set"]
+__all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "is_path", "unless_set"]
 
 #: The formats of a message value.
 FORMATS = ("json", "csv", "arrow")
@@ -27,6 +28,10 @@ _REFERENCE = re.compile(r"(env|file):(.+)", re.S)
 _OFFSETS = "offsets are kept in the checkpoint, so that a row is neither lost nor published twice"
 _TRANSACTIONS = "the output is written in transactions, which this would break"
 _OWNED = "partitions are assigned, never rebalanced: a row that is held must not change its owner"
+_POSE = (
+    "anybody could pose as the broker, and send rows of people who don't exist. Name the authority "
+    "that you trust in ssl.ca.location instead"
+)
 _SERVERS = "the brokers are named by the key kafka"
 #: Settings that would break the guarantee, and why.
 _REFUSED = {
@@ -48,12 +53,14 @@ _REFUSED = {
     "metadata.broker.list": _SERVERS,
     "allow.auto.create.topics": "a topic that is missing is most likely a wrong name",
     "plugin.library.paths": "it would load code from elsewhere",
+    "ssl.engine.location": "it would load code from elsewhere",
 }
 #: Settings of which only one value keeps the guarantee, and why.
 _FIXED = {
     "isolation.level": (("read_committed",), "rows of aborted transactions would be published"),
     "acks": (("all", "-1"), _TRANSACTIONS),
     "request.required.acks": (("all", "-1"), _TRANSACTIONS),
+    "enable.ssl.certificate.verification": (("true", "True"), _POSE),
 }
 
 
@@ -123,7 +130,8 @@ rebalanced: a row that is held must not change its owner.
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
-        if problems := [*self._wrong_keys(), *self._wrong_settings()]:
+        problems = [*self._wrong_keys(), *self._wrong_settings()] or self._missing_settings()
+        if problems:
             raise JobError(problems)
 
     @property
@@ -139,12 +147,14 @@ rebalanced: a row that is held must not change its owner.
         JobError
             If an environment variable isn't set.
         ResourceError
-            If a file can't be read.
+            If a file can't be read: of a secret, or of a certificate.
         """
         values: dict[str, Any] = {"bootstrap.servers": self.servers}
         secrets = []
         for name, value in self.settings.items():
             reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+            if is_path(name, value):
+                _check_readable(name, Path(str(value)))
             if reference is None:
                 values[name] = str(value).lower() if isinstance(value, bool) else value
                 continue
@@ -198,8 +208,30 @@ rebalanced: a row that is held must not change its owner.
             elif _SECRET.search(name) and not is_reference:
                 fix = 'Write "env:NAME" or "file:PATH", and keep the secret there'
                 problems.append(Problem(key, "is a secret and stands in clear", None, fix))
+            elif name.endswith(".location") and is_reference:
+                fix = "Write the path alone, without file: or env:"
+                problems.append(Problem(key, "is the path of a file", None, fix))
             elif not isinstance(value, str | int | float | bool):
                 problems.append(Problem(key, "must be a text, a number, true or false"))
+        return problems
+
+    def _missing_settings(self) -> list[Problem]:
+        """Return what is missing beside the settings of TLS and SASL that are there."""
+        given, problems = self.settings, []
+        # Without it librdkafka connects in clear, and says nothing.
+        for kind, example in (("ssl", "SSL or SASL_SSL"), ("sasl", "SASL_SSL")):
+            named = [name for name in given if name.startswith(f"{kind}.")]
+            if named and kind not in str(given.get("security.protocol", "")).lower().split("_"):
+                what = f"doesn't ask for {kind.upper()}, so that {named[0]} has no effect"
+                fix = f"Write {example}, or leave out the {kind} settings"
+                problems.append(Problem("settings.security.protocol", what, None, fix))
+        has_certificate, has_key = (
+            any(key in given for key in keys) for keys in (CERTIFICATE_KEYS, KEY_KEYS)
+        )
+        if has_certificate != has_key:
+            missing = "ssl.key.location" if has_certificate else "ssl.certificate.location"
+            what = "is missing: a certificate and its key go together"
+            problems.append(Problem(f"settings.{missing}", what))
         return problems
 
 
@@ -211,6 +243,24 @@ def unless_set(settings: KafkaSettings, ours: Mapping[str, Any]) -> dict[str, An
     {'linger.ms': 5}
     """
     return {name: value for name, value in ours.items() if name not in settings.settings}
+
+
+def is_path(name: str, value: object) -> bool:
+    """Return whether a setting is the path of a file or folder that the client reads.
+
+    >>> is_path("ssl.ca.location", "ca.pem"), is_path("ssl.ca.location", "probe")
+    (True, False)
+    """
+    return name.endswith(".location") and isinstance(value, str) and value != "probe"
+
+
+def _check_readable(name: str, path: Path) -> None:
+    """Raise an error if a file can't be read: librdkafka's own doesn't say which, or why."""
+    try:
+        if not path.is_dir():
+            path.open("rb").close()
+    except OSError as error:
+        raise ResourceError(f"settings.{name}: {path} can't be read: {os_reason(error)}.") from None
 
 
 def _look_up(name: str, kind: str, place: str) -> str:
