@@ -96,10 +96,10 @@ def test_rows_are_there_when_they_are_committed(kafka, topic):
     sink.write(rows(0, 10))
     sink.flush()
     assert numbers(kafka, name, partitions=2) == []
-    assert sink.commit() == {"rows": 10}
+    assert sink.commit()["rows"] == 10
     # Messages of rows 0, 3, 6 and 9 take turns with the partitions.
     assert numbers(kafka, name, partitions=2) == [0, 1, 2, 6, 7, 8, 3, 4, 5, 9]
-    assert sink.commit() == {"rows": 10}
+    assert sink.commit()["rows"] == 10
     sink.close()
     sink.close()
     with pytest.raises(ResourceError, match="is closed"):
@@ -149,7 +149,7 @@ def test_rows_that_the_topic_has_are_dropped(kafka, topic):
     assert second.n_ahead == 7
     second.write(rows(5, 8))
     assert second.n_ahead == 4
-    assert second.commit() == {"rows": 8}
+    assert second.commit()["rows"] == 8
     second.write(rows(8, 15))
     assert second.n_ahead == 0
     second.close()
@@ -404,7 +404,7 @@ def test_a_failed_transaction_is_made_again(
     transactions._producer = failing(transactions._producer, call, code, after, **flags)
     sink.write(rows(5, 9))
     sink.write(rows(9, 12))
-    assert sink.commit() == {"rows": 12}
+    assert sink.commit()["rows"] == 12
     sink.close()
     assert "a transaction failed and was repeated" in caplog.text
     assert numbers(kafka, name) == list(range(12))
@@ -494,7 +494,7 @@ def test_a_call_that_never_returns_is_left_behind(kafka, topic, caplog, monkeypa
             for_ever.wait()
 
     transactions._producer = Hanging(transactions._producer)
-    assert sink.commit() == {"rows": 5}
+    assert sink.commit()["rows"] == 5
     for_ever.set()
     sink.close()
     assert "a transaction failed and was repeated" in caplog.text

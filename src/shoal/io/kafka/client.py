@@ -106,9 +106,16 @@ class Connection:
         """Create a producer."""
         return self._client(self._library.Producer, own)
 
-    def _client(self, kind: Any, own: dict[str, Any]) -> Any:
+    def admin(self) -> Any:
+        """Create a client that asks about topics; whether it is connected isn't reported."""
+        from confluent_kafka.admin import AdminClient
+
+        # Its callbacks come from a thread of its own.
+        return self._client(AdminClient, dict(self.steady), error_cb=lambda _: None)
+
+    def _client(self, kind: Any, own: dict[str, Any], **more: Any) -> Any:
         given = {name.replace("_", "."): value for name, value in own.items()}
-        mine = {"error_cb": self._on_error, "logger": self._log}
+        mine = {"error_cb": self._on_error, "logger": self._log, **more}
         try:
             return kind({**RECONNECTING, **self._resolved.values, **given, **mine})
         except (self._library.KafkaException, ValueError, TypeError) as error:

@@ -12,6 +12,7 @@ from shoal.errors import CheckpointError, ResourceError, ShoalError
 from shoal.io.base import Span
 from shoal.io.kafka.client import OPEN_SECONDS, Connection, confluent
 from shoal.io.kafka.settings import KafkaSettings, unless_set
+from shoal.io.kafka.topic import TopicWatch
 
 __all__ = ["PartitionReader", "partition_of", "span_of"]
 
@@ -68,6 +69,10 @@ class PartitionReader:
         self._settings = settings
         self._stopped = stopped
         self._connection = Connection(settings)
+        #: Whether the topic is still the same one.
+        self.topic = TopicWatch(
+            settings, self._connection, "Rows that were held or not yet read are gone with it."
+        )
         self._consumer = self._connection.consumer(
             group_id="shoal",
             enable_auto_commit=False,
@@ -216,6 +221,7 @@ class PartitionReader:
     def close(self) -> None:
         """Close the connection."""
         self._ends = {}
+        self.topic.close()
         self._consumer.close()
 
     def _assign(self) -> None:

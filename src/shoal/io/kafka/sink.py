@@ -76,7 +76,10 @@ class KafkaSink:
         self._transactions = Transactions(settings, job)
         try:
             # Checked before another process is fenced off, and again when no other can write.
-            _check(settings, job, self._transactions.look(), mark)
+            n_rows = self._transactions.look()
+            self._transactions.topic.open()
+            self._transactions.topic.expect((mark or {}).get("topic"))
+            _check(settings, job, n_rows, mark)
             self._transactions.open()
             self._has = self._transactions.n_rows
             _check(settings, job, self._has, mark)
@@ -126,7 +129,9 @@ class KafkaSink:
         with self._work:
             self._fail()
             self._guarded(None)
-            return {"rows": self._next}
+            topic = self._transactions.topic
+            topic.look()
+            return {"rows": self._next} | ({} if topic.id is None else {"topic": topic.id})
 
     def stop(self) -> None:
         """End any waiting for a broker, with `ResourceError`. Any thread may call this."""

@@ -33,7 +33,8 @@ class KafkaSource:
     A chunk is what arrived together, by partition and offset; its spans are offsets. Nothing is
     stored at the broker: the caller keeps the position. Only committed messages are read. A message
     that can't be read is one bad row; an offset that no longer exists ends the iteration with
-    `CheckpointError`. While no broker answers, the source waits.
+    `CheckpointError`, and so does a topic that was deleted and created again. While no broker
+    answers, the source waits.
 
     A partition that is added to the topic later isn't read before the next start, with a warning.
     It is then read from its beginning.
@@ -69,6 +70,7 @@ class KafkaSource:
         self._reader = PartitionReader(settings, self._stopped)
         try:
             self._n_partitions, owned = self._owned()
+            self._reader.topic.open()
             bounds = {partition: self._reader.bounds(partition) for partition in owned}
         except BaseException:
             self.close()
@@ -93,11 +95,13 @@ class KafkaSource:
     @property
     def position(self) -> Position:
         """The position after the last chunk; before the first chunk, where it begins."""
-        return {
+        position = {
             "streams": {str(p): offset for p, offset in sorted(self._reader.next.items())},
             "rows": self._row,
             "kinds": self._values.kinds,
         }
+        topic = self._reader.topic.id
+        return position if topic is None else position | {"topic": topic}
 
     def begins_at(self) -> Position:
         """Return where it begins: what ``start`` meant when it was opened."""
@@ -115,6 +119,7 @@ class KafkaSource:
             if messages:
                 yield self._chunk(messages)
             self._look()
+            self._reader.topic.look()
 
     def seek(self, position: Position) -> None:
         """Continue from a position that one of this source's chunks had.
@@ -122,8 +127,10 @@ class KafkaSource:
         Raises
         ------
         CheckpointError
-            If the messages that come next are gone, or other partitions were owned.
+            If the messages that come next are gone, other partitions were owned, or the topic was
+            created again.
         """
+        self._reader.topic.expect(position.get("topic"))
         streams = {int(name): int(offset) for name, offset in position["streams"].items()}
         owned = self._reader.next
         if lost := sorted(streams.keys() - owned.keys()):

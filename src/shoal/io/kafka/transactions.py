@@ -22,6 +22,7 @@ from shoal.io.kafka.calls import CallThread, HungError
 from shoal.io.kafka.client import ASK_SECONDS, LOG, OPEN_SECONDS, Connection, confluent
 from shoal.io.kafka.payloads import Payload
 from shoal.io.kafka.settings import KafkaSettings, unless_set
+from shoal.io.kafka.topic import TopicWatch
 
 __all__ = ["Transactions"]
 
@@ -63,6 +64,10 @@ class Transactions:
         self._owner = secrets.token_hex(8)
         self._stopped = threading.Event()
         self._connection = Connection(settings)
+        #: Whether the topic is still the same one.
+        self.topic = TopicWatch(
+            settings, self._connection, "Rows that were published are gone with it."
+        )
         self._producer: Any = None
         self._group: Any = None
         self._n_partitions = 1
@@ -139,6 +144,7 @@ class Transactions:
                 # Then the broker aborts it, at the latest after transaction.timeout.ms.
                 pass
         self._let_go()
+        self.topic.close()
         self._calls.end()
 
     # -- one transaction -----------------------------------------------------------------------
@@ -185,6 +191,8 @@ class Transactions:
                     self._stopped.wait(GRACE)
                     # Without waiting for a transaction to end, since it may be this process's.
                     self._check_owner(self._read("read_uncommitted"))
+                # With a topic its offsets are deleted, as if nobody had owned the job.
+                self.topic.check()
                 self._take_over()
                 self._resume(self._check_owner(self._read()).n_rows)
                 text = f"{self._settings.where}: a transaction failed and was repeated"
