@@ -199,6 +199,12 @@ class Connection:
         ):
             said = self._resolved.hide(error.str())
             return ResourceError(f"{where}: isn't allowed: {said}. Check the user's rights (ACL).")
+        if error.code() == kinds.MSG_SIZE_TOO_LARGE:
+            return ResourceError(
+                f"{where}: takes no message as long as one of this job, and has none of its rows. "
+                "Raise max.message.bytes of the topic, or set output.rows or "
+                '"message.max.bytes" in [output.settings] lower; then start the job again.'
+            )
         return ResourceError(f"{where}: {self._resolved.hide(error.str())}.")
 
     def partitions(self, client: Any, seconds: float = OPEN_SECONDS) -> list[int]:

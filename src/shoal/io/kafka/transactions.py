@@ -183,7 +183,11 @@ class Transactions:
     def _recover(self, error: Any) -> None:
         """Take over the job again and send what isn't committed; raise if that can't succeed."""
         while True:
-            self._n_failures += 1
+            if error.code() == self._library.KafkaError._TIMED_OUT:
+                # A broker that is away or slow may be so for long: that is no permanent failure.
+                self._pause_or_stop()
+            else:
+                self._n_failures += 1
             if self._n_failures > MOST_FAILURES or self._is_hopeless(error):
                 raise self._connection.failure(error)
             try:
