@@ -108,6 +108,17 @@ def test_a_broker_for_a_person(own_broker, tmp_path):
     assert (tmp_path / "kafka" / "data" / "meta.properties").exists()
 
 
+def test_words_that_need_others_are_refused(monkeypatch, capsys):
+    monkeypatch.delenv("KAFKA_PASSWORD", raising=False)
+    for words, said in [
+        (["--mutual"], "--mutual needs --tls"),
+        (["--user", "me"], "--user needs a password in the environment variable KAFKA_PASSWORD"),
+    ]:
+        with pytest.raises(SystemExit, match="2"):
+            main(words)
+        assert said in capsys.readouterr().err
+
+
 def test_no_broker_outlives_the_process_that_started_it(own_broker):
     script = (
         "import os, signal; from shoal.testing.broker import Broker\n"

@@ -95,7 +95,7 @@ class Broker:
     ) -> None:
         self._java = java()
         self._jars = kafka_jars()
-        self._security = Security(users or {}, mechanism, tls, mutual)
+        self._security = Security(users or {}, mechanism, tls, mutual=mutual)
         self._more = dict(settings or {})
         self._ports = _free_ports(port)
         self._is_ours = folder is None

@@ -185,7 +185,7 @@ class Transactions:
         while True:
             if error.code() == self._library.KafkaError._TIMED_OUT:
                 # A broker that is away or slow may be so for long: that is no permanent failure.
-                self._pause_or_stop()
+                self._stop_if_asked()
             else:
                 self._n_failures += 1
             if self._n_failures > MOST_FAILURES or self._is_hopeless(error):
@@ -331,6 +331,10 @@ class Transactions:
         """Serve callbacks between two attempts; raise if waiting must end."""
         if self._producer is not None:
             self._producer.poll(0)
+        self._stop_if_asked()
+
+    def _stop_if_asked(self) -> None:
+        """Raise if waiting must end: refused by the broker, stopped, or too long at the start."""
         self._connection.check()
         if self._stopped.is_set() or (self._until and time.monotonic() > self._until):
             waiting = sum(payload.n_rows for payload in self._kept)
