@@ -170,18 +170,18 @@ def test_a_message_that_the_topic_refuses_can_be_sent_in_smaller_ones(broker):
     sink = KafkaSink(chosen, SCHEMA, None, job="small", commit_seconds=None)
     sink.write(rows(0, 5))
     mark = sink.commit()
-    change(broker, "small", "max.message.bytes", 200)
-    sink.write(rows(5, 50))
+    change(broker, "small", "max.message.bytes", 1500)
+    sink.write(rows(5, 200))
     with pytest.raises(
         ResourceError, match=r"Raise max\.message\.bytes of the topic, or set output"
     ):
         sink.commit()
     sink.abandon()
-    smaller = KafkaSettings(broker.address, "small", rows=2)
+    smaller = KafkaSettings(broker.address, "small", settings={"message.max.bytes": 1500})
     again = KafkaSink(smaller, SCHEMA, mark, job="small")
-    again.write(rows(5, 50))
+    again.write(rows(5, 200))
     again.close()
-    assert numbers(broker.address, "small") == list(range(50))
+    assert numbers(broker.address, "small") == list(range(200))
 
 
 def change(broker, topic, name, value):

@@ -202,8 +202,8 @@ class Connection:
         if error.code() == kinds.MSG_SIZE_TOO_LARGE:
             return ResourceError(
                 f"{where}: takes no message as long as one of this job, and has none of its rows. "
-                "Raise max.message.bytes of the topic, or set output.rows or "
-                '"message.max.bytes" in [output.settings] lower; then start the job again.'
+                "Raise max.message.bytes of the topic, or set message.max.bytes in "
+                "[output.settings] to no more than that; then start the job again."
             )
         return ResourceError(f"{where}: {self._resolved.hide(error.str())}.")
 
