@@ -53,7 +53,8 @@ def test_a_topic_and_its_settings():
     found = job(
         "[input]\nkafka = ['a:1', 'b:2']\ntopic = 't'\npartitions = [0, 2]\nformat = 'csv'\n"
         "columns = ['person', 'age']\nstart = 'latest'\n"
-        "[input.settings]\n'sasl.password' = 'file:secret'\n'fetch.min.bytes' = 7\n"
+        "[input.settings]\n'security.protocol' = 'SASL_SSL'\n'sasl.password' = 'file:secret'\n"
+        "'fetch.min.bytes' = 7\n"
         "[output]\nkafka = 'a:1'\ntopic = 'u'\nrows = 100\n"
     )
     assert isinstance(found.input, KafkaInput)
@@ -65,7 +66,11 @@ def test_a_topic_and_its_settings():
         ("person", "age"),
         "latest",
     )
-    assert dict(source.settings) == {"sasl.password": "file:/jobs/secret", "fetch.min.bytes": 7}
+    assert dict(source.settings) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.password": "file:/jobs/secret",
+        "fetch.min.bytes": 7,
+    }
     assert (sink.topic, sink.format, sink.rows) == ("u", "json", 100)
 
 

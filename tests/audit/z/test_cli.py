@@ -34,6 +34,7 @@ def judged(
         publish=publish,
         anonymizer=SimpleNamespace(count=count),
         input=None,
+        output=None,
         checkpoints=None,
     )
     monkeypatch.setattr(auditing, "job_of", lambda path: (job, path))

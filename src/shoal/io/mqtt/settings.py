@@ -54,7 +54,8 @@ class MqttSettings:
     JobError
         With all problems.
 
-    >>> MqttSettings("localhost", "ward/{ward}", settings={"password": "hunter2"})
+    >>> secrets = {"username": "ann", "password": "hunter2"}
+    >>> MqttSettings("localhost", "ward/{ward}", settings=secrets)
     Traceback (most recent call last):
     ...
     shoal.errors.JobError: settings.password: is a secret and stands in clear. \
