@@ -123,9 +123,10 @@ def test_the_job_says_the_format_where_the_name_says_none(tmp_path: Path) -> Non
     path = write_job(tmp_path)
     path.write_text(path.read_text() + "\n[output]\npath = 'published'\nformat = 'jsonl'\n")
     source, trace = write(people(60), tmp_path / "people.csv"), tmp_path / "trace.parquet"
-    shoal.run(path, input=source, trace=trace)
+    done = shoal.run(path, input=source, trace=trace)
     published = tmp_path / "published"
     assert shoal.audit(path, published, original=source, trace=trace).verdict == "kept"
+    assert shoal.audit(path, done, original=source, trace=trace).verdict == "kept"
     with pytest.raises(ParameterError, match="has an ending that stands for no known format"):
         shoal.audit(write_job(tmp_path), published)
     converted = write(read(published, "jsonl"), tmp_path / "published.csv")

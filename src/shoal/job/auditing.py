@@ -96,6 +96,7 @@ def audit(
     >>> audit(schema, Policy(KAnonymity(2)), rows)["k-anonymity"].verdict
     'broken'
     """
+    job = None
     if len(what) == 3 and isinstance(what[0], Schema):
         schema, policy, published = what
         names, dialect = schema.columns, None
@@ -108,7 +109,6 @@ def audit(
             )
         schema, published = job.schema, what[1]
         names = _public(job)
-        format = _format_of(job, published, format)  # noqa: A001
         parts, unknown = parts_of(job)
         dialect = job.input.dialect if isinstance(job.input, FileInput) else None
     else:
@@ -121,6 +121,8 @@ def audit(
     if isinstance(published, Result):
         trace = published.trace if trace is None else trace
         published = published.output if published.frame is None else published.frame
+    if job is not None:
+        format = _format_of(job, published, format)  # noqa: A001
     try:
         output = _table("published", published, None, format, otherwise=names)
     except NoLinesError:

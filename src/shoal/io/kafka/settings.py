@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from shoal.errors import JobError, Problem, ResourceError, did_you_mean
 from shoal.io.kafka.refusals import CERTIFICATE_KEYS, KEY_KEYS
+from shoal.io.secret_settings import in_clear, is_reference, look_up
 from shoal.io.streams import os_reason
 
 __all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "is_path", "unless_set"]
@@ -23,7 +23,6 @@ STARTS = ("earliest", "latest")
 
 #: Names of librdkafka settings whose values are secrets.
 _SECRET = re.compile(r"password|passphrase|secret|key\.pem$|oauthbearer\.config$")
-_REFERENCE = re.compile(r"(env|file):(.+)", re.S)
 
 _OFFSETS = "offsets are kept in the checkpoint, so that a row is neither lost nor published twice"
 _TRANSACTIONS = "the output is written in transactions, which this would break"
@@ -152,13 +151,12 @@ rebalanced: a row that is held must not change its owner.
         values: dict[str, Any] = {"bootstrap.servers": self.servers}
         secrets = []
         for name, value in self.settings.items():
-            reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
             if is_path(name, value):
                 _check_readable(name, Path(str(value)))
-            if reference is None:
+            if not is_reference(value):
                 values[name] = str(value).lower() if isinstance(value, bool) else value
                 continue
-            values[name] = _look_up(name, *reference.groups())
+            values[name] = look_up(f"settings.{name}", str(value))
             if values[name]:
                 secrets.append(values[name])
         return Resolved(values, tuple(secrets))
@@ -199,16 +197,14 @@ rebalanced: a row that is held must not change its owner.
         problems = []
         for name, value in self.settings.items():
             key = f"settings.{name}"
-            is_reference = isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
             if name in _REFUSED:
                 problems.append(Problem(key, f"can't be set: {_REFUSED[name]}"))
             elif name in _FIXED and str(value) not in _FIXED[name][0]:
                 only, reason = _FIXED[name]
                 problems.append(Problem(key, f"must be {only[0]}: {reason}"))
-            elif _SECRET.search(name) and not is_reference:
-                fix = 'Write "env:NAME" or "file:PATH", and keep the secret there'
-                problems.append(Problem(key, "is a secret and stands in clear", None, fix))
-            elif name.endswith(".location") and is_reference:
+            elif _SECRET.search(name) and not is_reference(value):
+                problems.append(in_clear(key))
+            elif name.endswith(".location") and is_reference(value):
                 fix = "Write the path alone, without file: or env:"
                 problems.append(Problem(key, "is the path of a file", None, fix))
             elif not isinstance(value, str | int | float | bool):
@@ -261,26 +257,3 @@ def _check_readable(name: str, path: Path) -> None:
             path.open("rb").close()
     except OSError as error:
         raise ResourceError(f"settings.{name}: {path} can't be read: {os_reason(error)}.") from None
-
-
-def _look_up(name: str, kind: str, place: str) -> str:
-    """Return the content of an environment variable or a file."""
-    if kind == "env":
-        value = os.environ.get(place)
-        if value is None:
-            raise JobError(
-                Problem(
-                    f"settings.{name}",
-                    f"the environment variable {place} isn't set",
-                    None,
-                    "Set it before the job is run",
-                )
-            )
-        return value
-    path = Path(place).expanduser()
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        raise ResourceError(f"settings.{name}: {path} can't be read: {os_reason(error)}.") from None
-    except UnicodeDecodeError:
-        raise ResourceError(f"settings.{name}: {path} can't be read: it isn't UTF-8.") from None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shoal.errors import JobError, Problem, ResourceError, did_you_mean
+from shoal.errors import JobError, Problem, did_you_mean
 from shoal.io.mqtt.paths import FieldPath
 from shoal.io.mqtt.topics import TopicPattern
-from shoal.io.streams import os_reason
+from shoal.io.secret_settings import in_clear, is_reference, look_up
 
 __all__ = ["FILES", "FORMATS", "SETTINGS", "MqttSettings"]
 
@@ -25,7 +23,6 @@ FILES = ("ca", "cert", "key")
 SETTINGS = ("username", "password", "tls", *FILES, "keepalive")
 #: The ports of brokers, without and with TLS.
 PORT, TLS_PORT = 1883, 8883
-_REFERENCE = re.compile(r"(env|file):(.+)", re.S)
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^:/\s\[\]]+)(?::(?P<port>\d{1,5}))?")
 
 
@@ -105,9 +102,8 @@ Write "env:NAME" or "file:PATH", and keep the secret there.
         """
         values: dict[str, Any] = {}
         for name, value in self.settings.items():
-            reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
-            is_looked_up = reference is not None and name in ("username", "password")
-            values[name] = _look_up(name, *reference.groups()) if is_looked_up else value  # type: ignore[union-attr]
+            is_looked_up = name in ("username", "password") and is_reference(value)
+            values[name] = look_up(f"settings.{name}", str(value)) if is_looked_up else value
         return values
 
     def _wrong_keys(self) -> list[Problem]:
@@ -151,11 +147,8 @@ Write "env:NAME" or "file:PATH", and keep the secret there.
             if name not in SETTINGS:
                 near = did_you_mean(name, SETTINGS)
                 problems.append(Problem(key, "isn't a known setting", None, near))
-            elif name == "password" and not (
-                isinstance(value, str) and _REFERENCE.fullmatch(value)
-            ):
-                fix = 'Write "env:NAME" or "file:PATH", and keep the secret there'
-                problems.append(Problem(key, "is a secret and stands in clear", None, fix))
+            elif name == "password" and not is_reference(value):
+                problems.append(in_clear(key))
             elif name == "tls" and not isinstance(value, bool):
                 problems.append(Problem(key, "must be true or false"))
             elif name == "keepalive" and (
@@ -173,23 +166,3 @@ Write "env:NAME" or "file:PATH", and keep the secret there.
         if "password" in self.settings and "username" not in self.settings:
             problems.append(Problem("settings.username", "is missing, and there is a password"))
         return problems
-
-
-def _look_up(name: str, kind: str, place: str) -> str:
-    """Return the content of an environment variable or a file."""
-    if kind == "env":
-        value = os.environ.get(place)
-        if value is None:
-            what, fix = (
-                f"the environment variable {place} isn't set",
-                "Set it before the job is run",
-            )
-            raise JobError(Problem(f"settings.{name}", what, None, fix))
-        return value
-    path = Path(place).expanduser()
-    try:
-        return path.read_text(encoding="utf-8").rstrip("\r\n")
-    except OSError as error:
-        raise ResourceError(f"settings.{name}: {path} can't be read: {os_reason(error)}.") from None
-    except UnicodeDecodeError:
-        raise ResourceError(f"settings.{name}: {path} can't be read: it isn't UTF-8.") from None
