@@ -11,6 +11,8 @@ STAMP := .venv/.installed
 COMPILER := import tomllib; needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
 	print(*(one for one in needed if one.startswith(("numpy", "numba"))), sep="\n")
 DEV := .venv/.installed-dev
+# What is installed at first: `make test` installs everything at once, while kernels compile.
+EXTRA := live
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder --durations 25
 
 # The level of processors that `make wheel` compiles for.
@@ -32,14 +34,15 @@ $(STAMP): pyproject.toml
 	@$(PIP) --requirement .venv/compiler.txt
 	@echo "==> installing shoal and what else it needs, and compiling what the demo needs meanwhile"
 	@PYTHONPATH=src $(BIN)/python -m shoal.run.ahead & \
-		$(PIP) --editable '.[live]'; status=$$?; \
+		$(PIP) --editable '.[$(EXTRA)]'; status=$$?; \
 		test $$status = 0 && echo "==> installed; waiting for the compiler"; wait; exit $$status
 	@touch $(STAMP)
 	@$(BIN)/shoal warm --demo || echo "==> the first run will compile instead"
 
-$(DEV): $(STAMP)
-	@echo "==> installing what only developers need: pytest, Spark, and so on (once; it is large)"
-	@$(PIP) --editable '.[dev]'
+$(DEV): pyproject.toml
+	@echo "==> installing what only developers need, too: pytest, Spark, and so on (once; it is large)"
+	@if test $(STAMP) -nt pyproject.toml; then $(PIP) --editable '.[dev]'; \
+		else $(MAKE) --no-print-directory setup EXTRA=dev; fi
 	@touch $(DEV)
 
 demo: $(STAMP)  ## a live stream, anonymized before your eyes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import itertools
 import logging
 import os
@@ -41,22 +42,32 @@ FOLDERS = {
     "benchmarks": pytest.mark.nightly,
     "crashes": pytest.mark.nightly,
 }
+#: The parts of `make test`, and the marks of which a file must have one to be in it.
+PARTS = {
+    "compiled and not nightly": ("compiled",),
+    "not compiled and not nightly": ("plain", "story"),
+}
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
 SERVERS = {"kafka", "broker", "own_broker", "mosquitto", "spark"}
 #: Groups of tests that take longest: a minute of Spark, minutes of compiling.
 LONG = {"spark", "trees"}
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of which a part of `make test` runs nothing: importing all takes a minute."""
+    marks = PARTS.get(config.option.markexpr)
+    if marks is None or not collection_path.match("test_*.py"):
+        return None
+    of_folder = getattr(_folder_mark(collection_path.parent), "name", "plain")
+    text = collection_path.read_text(encoding="utf-8")
+    return None if of_folder in marks or any(f"mark.{mark}" in text for mark in marks) else True
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by folder and by what they start, and say which ones share a worker."""
-    here = Path(__file__).parent
     for item in items:
-        folder = item.path.parent.relative_to(here) if item.path.is_relative_to(here) else Path()
-        for path in (folder, *folder.parents):
-            if str(path) in FOLDERS:
-                _mark(item, FOLDERS[str(path)])
-                break
+        _mark(item, _folder_mark(item.path.parent))
         if SERVERS & set(getattr(item, "fixturenames", ())):
             _mark(item, pytest.mark.nightly)
         item.add_marker(pytest.mark.xdist_group(_worker_group(item)))
@@ -73,6 +84,16 @@ def _longest_first(items: list[pytest.Item]) -> None:
         return not is_long, -sizes[group]
 
     items.sort(key=rank)
+
+
+@functools.cache
+def _folder_mark(folder: Path) -> pytest.MarkDecorator | None:
+    """Return the mark of a folder, or None."""
+    here = Path(__file__).parent
+    folder = folder.relative_to(here) if folder.is_relative_to(here) else Path()
+    return next(
+        (FOLDERS[str(one)] for one in (folder, *folder.parents) if str(one) in FOLDERS), None
+    )
 
 
 def _mark(item: pytest.Item, mark: pytest.MarkDecorator | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -37,9 +38,31 @@ def test_a_user_gets_what_a_user_needs(target: str, tmp_path: Path) -> None:
     ["test", "lint", "types", "layers", "compiled", "plain", "nightly", "rest", "recompiled",
      "replain", "torture", "fuzz", "mutants", "soak", "bench", "figures"],
 )  # fmt: skip
-def test_a_developer_gets_the_rest_too(target: str, tmp_path: Path) -> None:
+def test_a_developer_gets_everything_at_once(target: str, tmp_path: Path) -> None:
+    """What a user needs is among it, and kernels compile meanwhile."""
     found = steps(target, tmp_path)
-    assert found.index(FOR_USERS) < found.index(FOR_DEVELOPERS)
+    made = found.index("python -m shoal.run.ahead &")
+    assert made < found.index(FOR_DEVELOPERS, made) < found.index("shoal warm --demo")
+    assert FOR_USERS not in found
+
+
+def test_who_has_set_up_gets_the_rest(tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    done = tmp_path / ".venv/.installed"
+    done.touch()
+    os.utime(tmp_path / "pyproject.toml", (1, 1))
+    (tmp_path / ".venv/bin").mkdir()
+    python = tmp_path / ".venv/bin/python"
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+    found = subprocess.run(
+        ["make", ".venv/.installed-dev"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert "--editable .[dev]" in found
+    assert "shoal.run.ahead" not in found
+    assert (tmp_path / ".venv/.installed-dev").exists()
 
 
 def test_a_wheel_has_the_kernels_that_were_compiled_for_it(tmp_path: Path) -> None:
