@@ -58,7 +58,7 @@ class LookingAtAll(FadsEngine):
     """A run that never uses an index."""
 
     def _run(self, batch: InputBatch, out: Out) -> None:
-        _run(self._rules, self.state, batch, out)
+        _run(self._rules_now, self.state, batch, out)
 
 
 @kernel
@@ -84,10 +84,7 @@ def timed(
     policy = Policy(KAnonymity(k), delay=Delay(rows=delay))
     anonymizer = Fads(kept=50, joins="alone")
     space = Space(schema, policy, anonymizer.loss)
-    engine = kind(
-        space, SEED, n_kept=anonymizer.kept, reuse=anonymizer.reuse, joins=anonymizer.joins,
-        age=anonymizer.age,
-    )  # fmt: skip
+    engine = kind(anonymizer, space, SEED)
     engine.push(part(codes, 0, delay))
     coming = part(codes, delay, delay + rows)
     gc.collect()

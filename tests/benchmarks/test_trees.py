@@ -374,7 +374,7 @@ def test_what_is_not_there_is_left_out(tmp_path, monkeypatch, capsys):
 def test_a_part_is_written_alone(tmp_path, monkeypatch):
     title = "R-trees: the engines alone"
     monkeypatch.setattr(trees, "PARTS", {"engines": (lambda sizes, _: {}, ())})
-    monkeypatch.setattr(trees, "parts", lambda results: {title: "new"})
+    monkeypatch.setattr(trees, "parts", lambda results, sections: {title: "new"})
     page = tmp_path / "page.md"
     page.write_text(f"<!-- trees:begin -->\n### Other\n\n### {title}\n\nold\n<!-- trees:end -->\n")
     trees.main(["--quick", "--only", "engines", "--write", str(page)])

@@ -88,7 +88,7 @@ def test_settings_of_another_client_are_refused(spark):
     from shoal.io.kafka.spark import TopicWriter, _options
 
     with pytest.raises(JobError, match="another client than Spark's"):
-        _options(settings(settings={"sasl.mechanism": "PLAIN"}))
+        _options(settings(settings={"client.id": "ward"}))
     assert _options(settings()) == {"kafka.bootstrap.servers": "localhost:9092"}
     with pytest.raises(JobError, match="must be json on Spark"):
         TopicWriter(settings(format="csv", columns=("a",)))
