@@ -376,7 +376,13 @@ def can(name: str, policy: Policy) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", algorithms.names())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.compiled if "tree" in name else ())
+        for name in algorithms.names()
+    ],
+)
 def test_every_algorithm_keeps_its_promise_on_a_frame(name: str) -> None:
     policy = next(policy for policy in policies() if can(name, policy))
     table = people(150)
