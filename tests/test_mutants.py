@@ -191,6 +191,7 @@ def test_the_modules_and_their_tests_exist() -> None:
             assert (ROOT / name.partition("::")[0]).is_file()
 
 
+@pytest.mark.nightly
 def test_every_explained_mutant_exists_and_has_a_reason() -> None:
     reasons = explanations(EXPLAINED)
     known = {one.name for one in all_mutants(ROOT / "src", sorted({n.module for n in reasons}))}

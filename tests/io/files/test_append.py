@@ -62,6 +62,7 @@ def test_a_torn_file_is_gone_on_with_to_the_byte(tmp_path, name, n_first, n_more
         os.truncate(path, left)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["csv", "jsonl"])
 def test_killed_at_any_instant_the_bytes_are_those_of_an_undisturbed_run(tmp_path, name):
     assert run_child(tmp_path / f"a.{name}", tmp_path / "a", 3000)

@@ -100,6 +100,7 @@ def test_rows_that_are_there_are_dropped(tmp_path, cuts, n_known, part_rows, dra
     assert numbers(out) == list(range(at + 3))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_killed_at_any_instant_the_files_are_those_of_an_undisturbed_run(tmp_path, form):
     options = {"format": form, "part_rows": 30}
