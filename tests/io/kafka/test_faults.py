@@ -1,8 +1,9 @@
-"""Brokers that go away and come back, refuse a message, or want a password."""
+"""Brokers that go away and come back, are slow, refuse a message, or want a password."""
 
 import json
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from confluent_kafka.admin import (
@@ -18,6 +19,7 @@ from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.kafka.sink import KafkaSink
 from shoal.io.kafka.source import KafkaSource
 from shoal.testing.broker import Broker, NoBrokerError, create_topics
+from tests.io.kafka.proxy import ThrottlingProxy
 from tests.io.kafka.world import SCHEMA, fill, numbers, read, rows
 
 
@@ -182,6 +184,51 @@ def change(broker, topic, name, value):
     admin = AdminClient(broker.client)
     [done] = admin.incremental_alter_configs([place]).values()
     done.result(60)
+
+
+def test_a_slow_broker_loses_and_doubles_nothing(own_broker):
+    """A proxy passes some kilobytes a second, for half of the rows nothing for some seconds."""
+    with slow_broker() as (slow, proxy):
+        create_topics(slow.client, ["slow-in", "slow-out"])
+        values = [b'{"n": %d, "word": "%s"}' % (n, b"x" * 100) for n in range(300)]
+        fill(slow.address, "slow-in", values)
+        source = KafkaSource(KafkaSettings(slow.address, "slow-in"), ["n"])
+        to = KafkaSettings(
+            slow.address, "slow-out", rows=3, settings={"transaction.timeout.ms": 2000}
+        )
+        sink = KafkaSink(to, SCHEMA, None, job="slow", commit_seconds=0.1)
+        proxy.rate = 20_000
+        for number, chunk in enumerate(taken(source, 300)):
+            numbers_read = chunk.batch["n"].to_pylist()
+            sink.write(rows(numbers_read[0], numbers_read[-1] + 1))
+            if number == 1:
+                # Longer than the broker keeps a transaction open.
+                proxy.rate = 0
+                threading.Timer(4, lambda: setattr(proxy, "rate", 20_000)).start()
+            sink.commit()
+        source.close()
+        sink.close()
+        proxy.rate = 10_000_000
+        assert proxy.n_bytes > 60_000
+        assert numbers(slow.address, "slow-out") == list(range(300))
+
+
+def taken(source, n_rows):
+    """The chunks of a source until there are this many rows."""
+    for chunk in source:
+        yield chunk
+        if chunk.position["rows"] >= n_rows:
+            return
+
+
+@contextmanager
+def slow_broker():
+    """A broker that is reached through a proxy."""
+    with ThrottlingProxy() as proxy:
+        slow = Broker(settings={"advertised.listeners": f"PLAINTEXT://{proxy.address}"})
+        proxy.target = slow.address
+        with slow:
+            yield slow, proxy
 
 
 def test_a_wrong_password_is_an_error_at_once(own_broker, monkeypatch):
