@@ -1,0 +1,1 @@
+"""The ten people of docs/ten-people.md: what is computed about them, and the pictures."""
