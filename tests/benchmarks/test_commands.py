@@ -275,3 +275,11 @@ def test_workload():
     done = run("benchmarks.workload", "--quick")
     assert done.returncode == 0, done.stderr
     assert "| castle |" in done.stdout
+
+
+def test_which():
+    """Only the promises: comparing algorithms in plain Python takes minutes."""
+    done = run("benchmarks.which", "--quick", "--only", "promises", "--rows", "200")
+    assert done.returncode == 0, done.stderr
+    assert "| `t = 0.2`" in done.stdout
+    assert "linking" in done.stdout
