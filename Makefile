@@ -38,9 +38,10 @@ $(STAMP): pyproject.toml
 	@echo "==> installing shoal and what else it needs, and compiling what the demo needs meanwhile"
 	@PYTHONPATH=src $(BIN)/python -m shoal.run.ahead & \
 		$(PIP) --editable '.[$(EXTRA)]'; status=$$?; \
-		test $$status = 0 && echo "==> installed; waiting for the compiler"; wait; exit $$status
+		if test $$status = 0; then echo "==> installed; compiling the rest"; \
+			$(BIN)/shoal warm --demo || echo "==> the first run will compile instead"; fi; \
+		wait; exit $$status
 	@touch $(STAMP)
-	@$(BIN)/shoal warm --demo || echo "==> the first run will compile instead"
 
 $(DEV): pyproject.toml
 	@echo "==> installing what only developers need, too: pytest, Spark, and so on (once; it is large)"
