@@ -23,6 +23,7 @@ from shoal.cli.options.model import models
 from shoal.cli.options.report import report
 from shoal.cli.options.run import run
 from shoal.cli.options.schema import schemas
+from shoal.cli.options.serve import serve
 from shoal.cli.options.spark import spark
 from shoal.cli.options.unseal import unseal
 from shoal.cli.options.warm import warm
@@ -56,6 +57,7 @@ def options(
 # In the order of `shoal --help`, which lists groups last.
 for command in (
     run,
+    serve,
     spark,
     audit,
     attack,

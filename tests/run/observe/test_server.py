@@ -193,7 +193,7 @@ def test_there_is_nothing_else(path, server):
 
 
 def test_nothing_can_be_sent(server):
-    assert ask(server, "/metrics", "POST")[0] == 501
+    assert ask(server, "/metrics", "POST")[0] == 405
 
 
 @pytest.mark.parametrize(

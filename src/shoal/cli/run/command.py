@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.audit.report import BY_ROWS
 from shoal.cli.log_file import LogFileOptions
@@ -23,7 +24,9 @@ from shoal.cli.terminal import COMPILING, Progress, print_message, print_result
 from shoal.engine.compile_watch import CompileWatch
 from shoal.errors import DataError, JobError, Problem, ReaderGoneError, ShoalError
 from shoal.events import event, sentence
+from shoal.io.base import Source
 from shoal.io.connector import InputEndpoint, OutputEndpoint
+from shoal.io.http.endpoint import HttpInput
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.io.streams import STDIO
 from shoal.job import Job
@@ -35,6 +38,9 @@ from shoal.job.private_outputs import QuarantineSink
 from shoal.metrics.unpublished import why_nothing
 from shoal.run.pipeline import Run
 from shoal.run.recovery import Recovery
+
+if TYPE_CHECKING:
+    from shoal.run.observe.listener import Route
 
 __all__ = ["RunOptions", "run", "show_compiling", "stop_and_say", "warn_of"]
 
@@ -61,6 +67,8 @@ class RunOptions:
     force: bool = False
     metrics: str | None = None
     page: PageOptions | None = None
+    serves: bool = False
+    releases_token: str | None = None
     log: str | None = None
     log_file: LogFileOptions | None = None
     as_json: bool = False
@@ -71,9 +79,7 @@ def run(job_path: Path, options: RunOptions) -> int:
     """Anonymize a stream; return the exit code."""
     configure_logs(options.log, options.log_file)
     job = Job.load(job_path)
-    source_spec = resolve_input(
-        job.input, options.source, options.from_format, follow=options.follow
-    )
+    source_spec = _input_of(job, options)
     sink_spec = resolve_output(job.output, options.sink, options.to_format)
     check_ends(
         job, job_path, source_spec, sink_spec, options.trace, report=options.report,
@@ -98,6 +104,16 @@ def run(job_path: Path, options: RunOptions) -> int:
     with _reporting(job, source_spec, sink_spec, options) as (trace, write_report):
         code = _run(job, options, source_spec, sink_spec, recovery, trace)
         return write_report(code)
+
+
+def _input_of(job: Job, options: RunOptions) -> InputEndpoint:
+    """Return where rows come from; `shoal serve` takes them in place of an input."""
+    if not options.serves:
+        return resolve_input(job.input, options.source, options.from_format, follow=options.follow)
+    if job.input.path != STDIO:
+        what = f"is {job.input.noun}, and shoal serve takes rows by HTTP"
+        raise JobError(Problem("input", what, None, "Leave the section out, or use shoal run"))
+    return HttpInput()
 
 
 @contextlib.contextmanager
@@ -143,10 +159,14 @@ def _run(
         stack.callback(bad_rows.close)
         # A log and a progress line don't go together.
         progress = stack.enter_context(Progress(quiet=options.quiet or is_logging()))
+        routes = _routes(source, sink_spec, options) if options.serves else None
         monitor = Monitor(
             job, progress, options.metrics, stack, quiet=options.quiet, page=options.page,
-            ends=(source_spec.noun, sink_spec.noun),
+            ends=(source_spec.noun, sink_spec.noun), routes=routes,
         )  # fmt: skip
+        if options.serves:
+            # Before the server is closed: clients that wait are answered.
+            stack.callback(source.close)
         for warning in job.warnings:
             monitor.warn(warning)
         show = show_compiling(progress, quiet=options.quiet)
@@ -187,6 +207,19 @@ def _run(
                 raise
         seconds = time.perf_counter() - begin - compiled.seconds
     return _finish(job, running, caught, seconds, sink_spec, options)
+
+
+def _routes(source: Source, sink: OutputEndpoint, options: RunOptions) -> dict[str, Route]:
+    """Return what is answered beside the page of `shoal serve`."""
+    from shoal.io.http.releases import releases_of
+    from shoal.io.http.source import HttpSource
+    from shoal.run.observe.access import read_token
+    from shoal.run.observe.rows import routes_of
+
+    assert isinstance(source, HttpSource)
+    spec = options.releases_token
+    token = None if spec is None else read_token(spec, "--releases-token")
+    return routes_of(source, releases_of(sink), token)
 
 
 def show_compiling(progress: Progress, *, quiet: bool) -> Callable[[CompileWatch], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +17,7 @@ from shoal.run.recovery import SavedCheckpoint
 
 if TYPE_CHECKING:
     from shoal.run.observe import MetricsServer, PageServer
+    from shoal.run.observe.listener import Route
 
 __all__ = ["Monitor", "Observed"]
 
@@ -97,6 +98,8 @@ class Monitor:
         What the input and the output are, in words, for the page.
     checkpoints
         When checkpoints are taken, in words, if it isn't as the job says.
+    routes
+        What else is answered at the address of the page.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class Monitor:
         page: PageOptions | None = None,
         ends: tuple[str, str] = ("", ""),
         checkpoints: str | None = None,
+        routes: Mapping[str, Route] | None = None,
     ) -> None:
         self._job, self._progress = job, progress
         self._run: Observed | None = None
@@ -127,6 +131,7 @@ class Monitor:
                     page,
                     described_job(job, ends, checkpoints),
                     with_metrics=is_shared,
+                    routes=routes,
                     activity=self._activity,
                     quiet=quiet,
                 )
@@ -134,6 +139,8 @@ class Monitor:
             self._servers.append(self._page)
             if not quiet:
                 print_message(f"page: {self._page.url}")
+                for path, route in (routes or {}).items():
+                    print_message(f"{route.method}: {self._page.url}{path[1:]}")
                 if is_shared:
                     print_message(f"metrics: {self._page.url}metrics")
         if metrics is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from shoal.spec.schema import Schema
 
 if TYPE_CHECKING:
     from shoal.run.observe import PageServer
+    from shoal.run.observe.listener import Route
 
 __all__ = ["PageOptions", "described", "described_job", "open_page"]
 
@@ -85,6 +86,7 @@ def open_page(
     job: dict[str, Any],
     *,
     with_metrics: bool = False,
+    routes: Mapping[str, Route] | None = None,
     interval: float | None = None,
     activity: Callable[[], str | None] = lambda: None,
     quiet: bool = False,
@@ -99,12 +101,12 @@ def open_page(
         options.address, job=job, style=STYLE, token=token,
         interval=INTERVAL if interval is None else interval,
         certificate=options.certificate, key=options.key, hosts=options.hosts,
-        with_metrics=with_metrics, activity=activity,
+        with_metrics=with_metrics, activity=activity, routes=routes,
     )  # fmt: skip
     host, _ = read_address("--page", options.address, "8800")
     if options.certificate is None and not is_loopback(host) and not quiet:
         print_message(
-            "warning: --page without --page-cert sends the token and the figures in clear: only "
+            "warning: --page without --page-cert sends the token and all else in clear: only "
             "behind something that encrypts"
         )
     return page

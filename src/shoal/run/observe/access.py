@@ -124,8 +124,8 @@ def own_names() -> frozenset[str]:
     return frozenset({name, name.partition(".")[0]})
 
 
-def read_token(spec: str) -> str:
-    """Return the token from where ``--page-token`` says it is: ``file:PATH`` or ``env:NAME``.
+def read_token(spec: str, key: str = "--page-token") -> str:
+    """Return the token from where an option says it is: ``file:PATH`` or ``env:NAME``.
 
     Raises
     ------
@@ -134,7 +134,6 @@ def read_token(spec: str) -> str:
     ResourceError
         If the file can't be read.
     """
-    key = "--page-token"
     kind, _, place = spec.partition(":")
     if kind not in ("file", "env") or not place:
         # Not shown: it may be the token itself.
@@ -149,7 +148,7 @@ def read_token(spec: str) -> str:
                 text = file.read(MOST_TOKEN).decode("utf-8", "replace")
         except OSError as error:
             raise ResourceError(
-                f"{place}: should hold the token of the page; can't be read: {os_reason(error)}. "
+                f"{place}: should hold the token of {key}; can't be read: {os_reason(error)}. "
                 f"{_MAKE}"
             ) from None
     token = text.strip()

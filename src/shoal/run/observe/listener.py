@@ -13,19 +13,22 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from shoal.errors import ResourceError
 from shoal.events import event
 from shoal.run.observe.access import Access
 
-__all__ = ["Answer", "Listener"]
+__all__ = ["Answer", "Limits", "Listener", "Reply", "Request", "Route"]
 
-#: The most seconds for one request, and the most clients at a time.
+#: The most seconds for one request, and the most clients at a time, unless a server has others.
 CLIENT_SECONDS = 5.0
 CLIENTS = 32
 #: How long an answer may take that is under way when the server ends.
 LAST_ANSWER_SECONDS = 0.5
+#: The most bytes that are read of a body that is refused: a client that still sends when the
+#: connection is closed doesn't see the answer.
+MOST_REFUSED = 32 << 20
 
 #: Sent with every answer: nothing is kept, framed, sniffed, or fetched from elsewhere. There are no
 #: headers of CORS, so that no other web page can read an answer.
@@ -48,8 +51,53 @@ _log = logging.getLogger(__name__)
 Answer: TypeAlias = Callable[[], tuple[int, str, bytes]]
 
 
+class Limits(NamedTuple):
+    """The most seconds for one request, and the most clients at a time."""
+
+    seconds: float
+    clients: int
+
+
+class Request(NamedTuple):
+    """What a route is asked.
+
+    Parameters
+    ----------
+    query
+        What is after the question mark.
+    headers
+        The headers, by name in any case.
+    body
+        Reads the given number of bytes; raises `ConnectionError` if the client goes away.
+    """
+
+    query: str
+    headers: Mapping[str, str]
+    body: Callable[[int], bytes]
+
+
+class Reply(NamedTuple):
+    """What a route answers."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: Mapping[str, str] = {}
+
+
+class Route(NamedTuple):
+    """A method and a path with what answers them.
+
+    ``token`` is a further one that is accepted there, and nowhere else.
+    """
+
+    method: str
+    answer: Callable[[Request], Reply]
+    token: str | None = None
+
+
 class Listener:
-    """Listen on an address, and answer ``GET`` of some paths until it is closed.
+    """Listen on an address, and answer requests for some paths until it is closed.
 
     Parameters
     ----------
@@ -58,11 +106,15 @@ class Listener:
     where
         Host and port; port 0 is any free one.
     answers
-        What is answered, by path.
+        What ``GET`` is answered, by path.
     access
         Who may ask.
     tls
         Encrypts; None: plain HTTP.
+    routes
+        What else is answered, by path.
+    limits
+        How many clients are served, and for how long.
 
     Raises
     ------
@@ -77,9 +129,15 @@ class Listener:
         answers: Mapping[str, Answer],
         access: Access,
         tls: ssl.SSLContext | None = None,
+        *,
+        routes: Mapping[str, Route] | None = None,
+        limits: Limits | None = None,
     ) -> None:
+        every = {path: _route(answer) for path, answer in answers.items()} | dict(routes or {})
         try:
-            self._server = _Server(where, answers, access, tls)
+            self._server = _Server(
+                where, every, access, tls, limits or Limits(CLIENT_SECONDS, CLIENTS)
+            )
         except OSError as error:
             reason = os.strerror(error.errno).lower() if error.errno else "unknown reason"
             host = f"[{where[0]}]" if ":" in where[0] else where[0]
@@ -112,16 +170,18 @@ class _Server(ThreadingHTTPServer):
     """Serve each client in a thread, with limits on their number and their time."""
 
     daemon_threads = True
-    request_queue_size = 2 * CLIENTS
 
     def __init__(
         self,
         where: tuple[str, int],
-        answers: Mapping[str, Answer],
+        routes: Mapping[str, Route],
         access: Access,
         tls: ssl.SSLContext | None,
+        limits: Limits,
     ) -> None:
-        self.answers, self.access, self._tls = answers, access, tls
+        self.routes, self.access, self._tls = routes, access, tls
+        self._limits = limits
+        self.request_queue_size = 2 * limits.clients
         self.address_family = socket.AF_INET6 if ":" in where[0] else socket.AF_INET
         self._clients: dict[Any, float] = {}
         self._lock = threading.Condition()
@@ -142,7 +202,7 @@ class _Server(ThreadingHTTPServer):
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Refuse a client if too many are being served."""
         with self._lock:
-            if len(self._clients) >= CLIENTS:
+            if len(self._clients) >= self._limits.clients:
                 return False
             self._clients[request] = time.monotonic()
             return True
@@ -156,7 +216,7 @@ class _Server(ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         """Disconnect slow clients between requests."""
-        self.disconnect(older_than=CLIENT_SECONDS)
+        self.disconnect(older_than=self._limits.seconds)
 
     def disconnect(self, *, older_than: float) -> None:
         """Disconnect clients that were connected for this many seconds."""
@@ -174,7 +234,7 @@ class _Server(ThreadingHTTPServer):
             self._lock.wait_for(lambda: not self._clients, timeout=LAST_ANSWER_SECONDS)
         self.disconnect(older_than=0.0)
         with self._lock:
-            self._lock.wait_for(lambda: not self._clients, timeout=CLIENT_SECONDS)
+            self._lock.wait_for(lambda: not self._clients, timeout=self._limits.seconds)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Log errors other than a client that went away, or that can't speak TLS."""
@@ -183,29 +243,81 @@ class _Server(ThreadingHTTPServer):
             event(_log, logging.WARNING, "metrics request failed", error=error)
 
 
+def _route(answer: Answer) -> Route:
+    return Route("GET", lambda request: Reply(*answer()))
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Answer one request."""
 
     server: _Server
     server_version = "shoal"
     sys_version = ""
+    # A client that asks before it sends a large body is told to go on.
+    protocol_version = "HTTP/1.1"
+    _n_unread = 0
 
     def do_GET(self) -> None:
         """Answer with what the path has, or an error."""
-        access, answers = self.server.access, self.server.answers
+        self._answer("GET")
+
+    def do_POST(self) -> None:
+        """Give the body to what the path has, or answer with an error."""
+        length = self.headers.get("Content-Length", "")
+        self._n_unread = int(length) if length.isascii() and length.isdigit() else 0
+        self._answer("POST")
+        self._discard()
+
+    def _answer(self, method: str) -> None:
+        path, _, query = self.path.partition("?")
+        route = self.server.routes.get(path)
+        if not self._is_allowed(route):
+            return
+        if route is None:
+            self.send_error(404, f"there are {' and '.join(sorted(self.server.routes))}")
+        elif route.method != method:
+            self._send(
+                405, "text/plain; charset=utf-8", f"only {route.method}\n".encode(),
+                {"Allow": route.method},
+            )  # fmt: skip
+        else:
+            self._send(*route.answer(Request(query, self.headers, self._read)))
+
+    def _is_allowed(self, route: Route | None) -> bool:
+        """Return whether a request may be answered; if not, it is answered that."""
+        access = self.server.access
         if not access.knows_host(self.headers.get("Host", "localhost")):
             # The names of the machine are told to nobody.
             known = "only as localhost, 127.0.0.1 or [::1]"
             self.send_error(403, known if access.token is None else "not under this name")
-            return
-        if not access.allows(self.headers.get("Authorization")):
-            self._ask_for_token()
-            return
-        answer = answers.get(self.path.partition("?")[0])
-        if answer is None:
-            self.send_error(404, f"there are {' and '.join(sorted(answers))}")
-            return
-        self._send(*answer())
+            return False
+        given = self.headers.get("Authorization")
+        if access.allows(given):
+            return True
+        if route is not None and route.token is not None and Access(route.token).allows(given):
+            return True
+        self._ask_for_token()
+        return False
+
+    def handle_expect_100(self) -> bool:
+        """Let a client send its body only if it may."""
+        if not self._is_allowed(self.server.routes.get(self.path.partition("?")[0])):
+            return False
+        self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return True
+
+    def _read(self, n_bytes: int) -> bytes:
+        body = self.rfile.read(min(n_bytes, self._n_unread))
+        self._n_unread -= len(body)
+        if len(body) < n_bytes:
+            raise ConnectionError("the client sent less than it said")
+        return body
+
+    def _discard(self) -> None:
+        """Read what a client still sends, so that it gets to reading the answer."""
+        left = min(self._n_unread, MOST_REFUSED)
+        while left > 0 and (data := self.rfile.read(min(left, 1 << 16))):
+            left -= len(data)
 
     def _ask_for_token(self) -> None:
         body = b"The token is missing or wrong: give it as the password, with any user.\n"
@@ -227,6 +339,9 @@ class _Handler(BaseHTTPRequestHandler):
         """End the headers, after those that every answer has."""
         for name, value in HEADERS.items():
             self.send_header(name, value)
+        if not self.close_connection:
+            # One request for each connection, so that no client keeps others out.
+            self.send_header("Connection", "close")
         super().end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002

@@ -24,13 +24,15 @@ from shoal.run.observe.figures import Buckets, Figures
 from shoal.run.observe.health import Health, HealthMonitor
 from shoal.run.observe.history import RANGES, History
 from shoal.run.observe.intervals import OncePerInterval
-from shoal.run.observe.listener import Answer, Listener
+from shoal.run.observe.listener import Answer, Limits, Listener, Route
 from shoal.run.observe.recent_events import RecentEvents
 from shoal.run.observe.server import MetricsAnswer, health_answer
 
 __all__ = ["PageServer"]
 
 _KEY = "--page"
+#: Where rows are taken in, a client may have to wait for the disk, and there are more of them.
+SERVING = Limits(seconds=30.0, clients=128)
 #: The files of the page in the package, and their types.
 _FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -60,6 +62,8 @@ class PageServer:
         Files of PEM for TLS; None: plain HTTP.
     hosts
         Further names under which the page may be asked for.
+    routes
+        What else is answered there, by path: rows of a job that takes them by HTTP.
     with_metrics
         Whether ``/metrics`` is served there, too.
     activity
@@ -93,6 +97,7 @@ class PageServer:
         certificate: Path | None = None,
         key: Path | None = None,
         hosts: Sequence[str] = (),
+        routes: Mapping[str, Route] | None = None,
         with_metrics: bool = False,
         activity: Callable[[], str | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
@@ -130,7 +135,10 @@ class PageServer:
         tls = None if certificate is None else certificates(certificate, key)
         access = Access() if token is None else Access(token, own_names() | _lower(hosts))
         self._stack = ExitStack()
-        self._listener = Listener(_KEY, (host, port), answers, access, tls)
+        self._listener = Listener(
+            _KEY, (host, port), answers, access, tls,
+            routes=routes, limits=SERVING if routes else None,
+        )  # fmt: skip
         self._stack.callback(self._listener.close)
         self._stack.enter_context(self._events)
         self._scheme = "http" if tls is None else "https"
