@@ -11,6 +11,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.crashes.world import environment, n_taken_in, started, wait_until
 from tests.docs.test_docs import section
 from tests.docs.test_kafka_walk import ROOT
@@ -42,6 +44,7 @@ def shell(folder: Path, text: str) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly
 def test_from_nothing_to_an_audited_output(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     here = tmp_path / "examples" / "http_to_file"
