@@ -112,7 +112,9 @@ def test_connectors_that_share_a_key_agree_on_it():
 
 
 def test_each_connector_states_its_guarantee_in_the_first_line():
-    modules = [sys.modules[f"shoal.io.{name}"] for name in ("files", "kafka", "mqtt", "table")]
+    modules = [
+        sys.modules[f"shoal.io.{name}"] for name in ("files", "iceberg", "kafka", "mqtt", "table")
+    ]
     assert [module.CONNECTOR for module in modules] == list(registry.connectors())
     for module in modules:
         assert ": " in (module.__doc__ or "").splitlines()[0]

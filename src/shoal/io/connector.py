@@ -122,6 +122,10 @@ class OutputEndpoint(_Endpoint):
     #: Whether the name of the job is part of what is stored there.
     stores_job_name = False
 
+    def check_columns(self, published: Sequence[str]) -> None:
+        """Raise `JobError` if it asks for a column that isn't among the published ones."""
+        return
+
     @abstractmethod
     def with_format(self, format: str | None) -> OutputEndpoint:  # noqa: A002
         """Apply ``--to``; raise `JobError` if it doesn't fit."""

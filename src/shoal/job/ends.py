@@ -61,6 +61,8 @@ def check_ends(
     refuse_overwriting(job, job_path, source, sink, trace, report=report, log=log)
     source.check_run("input")
     sink.check_run("output")
+    schema = job.schema
+    sink.check_columns([each.name for each in (*schema.quasi, *schema.sensitive)] + [*schema.keep])
     if job.checkpoints is None:
         _refuse_missing(source)
     refuse_unrecoverable(job, source, sink)
