@@ -21,6 +21,7 @@ __all__ = [
     "cluster_of",
     "digests",
     "name_of",
+    "refuse_remote",
 ]
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
@@ -52,6 +53,7 @@ def checkpoints_of(raw: RunForm, folder: Path) -> Checkpoints | None:
     """Return where a job keeps its state, or None if it keeps none."""
     if raw.checkpoint is None:
         return None
+    refuse_remote("run.checkpoint.folder", raw.checkpoint.folder)
     every = float(raw.checkpoint.every)
     if not 0 < every <= 1e6:
         raise JobError(
@@ -71,6 +73,22 @@ def checkpoints_of(raw: RunForm, folder: Path) -> Checkpoints | None:
     if seal is not None:
         seal = absolute_secret(seal, folder)
     return Checkpoints(folder / raw.checkpoint.folder, every, seal)
+
+
+def refuse_remote(key: str, path: str) -> None:
+    """Raise `JobError` for an address where a local path is asked for.
+
+    >>> refuse_remote("run.checkpoint.folder", "s3://bucket/state")
+    Traceback (most recent call last):
+    ...
+    shoal.errors.JobError: run.checkpoint.folder: is an address, and object storage isn't \
+supported here. Give a path on a file system of this machine.
+    """
+    if "://" in path:
+        # Not shown: it may have a password in it.
+        what = "is an address, and object storage isn't supported here"
+        fix = "Give a path on a file system of this machine"
+        raise JobError(Problem(key, what, None, fix))
 
 
 def name_of(raw: RunForm, where: str | None) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.streams import STDIO, os_reason
+from shoal.job.endpoints import refuse_remote
 from shoal.job.file import Job
 from shoal.job.same_files import refuse_overwriting
 from shoal.run.recovery import Recovery
@@ -68,6 +69,7 @@ def check_ends(
     refuse_unrecoverable(job, source, sink)
     refuse_endless_tables(job, source, drain=drain)
     if trace is not None:
+        refuse_remote("--trace", trace)
         job.publish.check_trace(undo_pseudonyms=undo_pseudonyms)
 
 

@@ -45,6 +45,7 @@ from shoal.job.endpoints import (
     cluster_of,
     digests,
     name_of,
+    refuse_remote,
 )
 from shoal.job.form import (
     REQUIRED,
@@ -442,6 +443,8 @@ class _Reader:
             raise JobError(
                 Problem("bad_rows.limit", what, f"{raw.limit:g}", "For example limit = 0.05")
             )
+        if raw.file is not None:
+            refuse_remote("bad_rows.file", raw.file)
         if "private" in self._raw:
             # A folder, whose files have names of their own.
             folder = self._name().removesuffix(".jsonl") if raw.file is None else raw.file

@@ -157,20 +157,38 @@ def test_a_commit_of_which_nobody_knows_is_found_out(tmp_path, monkeypatch, fail
     assert numbers(output) == list(range(9))
 
 
-def test_another_writer_is_noticed_and_a_resume_goes_on(tmp_path):
+def test_a_table_that_others_compact_is_appended_to(tmp_path):
     output = lake(tmp_path, rows=2)
     sink = opened(output, None)
     sink.write(batch(0, 2))
     mark = sink.commit()
-    # Somebody changes the table, as a compaction does.
     other = module._catalog(output).load_table(output.table)
     other.overwrite(other.scan().to_arrow())
-    with pytest.raises(ResourceError, match="another process has changed it"):
-        sink.write(batch(2, 4))
+    sink.write(batch(2, 4))
+    sink.abandon()
+    assert numbers(output) == list(range(4))
     again = opened(output, mark)
-    assert again.n_ahead == 0
-    again.write(batch(2, 4))
+    assert again.n_ahead == 2
+    # The latest snapshot isn't the job's.
+    other.refresh()
+    other.overwrite(other.scan().to_arrow())
+    again = opened(output, mark)
+    assert again.n_ahead == 2
+    again.write(batch(2, 6))
     again.close()
+    assert numbers(output) == list(range(6))
+
+
+def test_a_second_process_of_the_job_appends_nothing(tmp_path):
+    output = lake(tmp_path, rows=2)
+    first = opened(output, None)
+    first.write(batch(0, 2))
+    second = opened(output, first.commit())
+    first.write(batch(2, 4))
+    with pytest.raises(ResourceError, match="another process changes it"):
+        second.write(batch(2, 4))
+    with pytest.raises(ResourceError):
+        second.write(batch(4, 6))
     assert numbers(output) == list(range(4))
 
 

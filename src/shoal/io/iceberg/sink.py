@@ -29,8 +29,12 @@ __all__ = ["IcebergSink", "refuse_rows"]
 
 #: The properties of a snapshot: how many rows of the job the table has, and the name of the job.
 ROWS, JOB = "shoal.rows", "shoal.job"
+#: How often a commit is tried while others change the table.
+TRIES = 5
+#: The library must not try by itself again: it doesn't look whose rows have come meanwhile.
+NO_RETRIES = {"commit.retry.num-retries": "0"}
 #: Without them a table that is appended to for months has ever more to write with each commit.
-PROPERTIES = {
+PROPERTIES = NO_RETRIES | {
     "commit.manifest-merge.enabled": "true",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
@@ -147,15 +151,29 @@ class IcebergSink:
 
     def _append(self) -> None:
         """Commit the rows that wait, with the number of rows up to there."""
-        noted = {ROWS: str(self._seq), JOB: self._job}
         try:
-            with _explained(self._output), self._table.transaction() as change:
-                change.append(self._waiting, snapshot_properties=noted)
+            with _explained(self._output):
+                self._try_to_append()
         except BaseException as error:
             # Whether the catalog has it is found out when the job resumes.
             self._failure = error
             raise
         self._n_there, self._waiting = self._seq, self._waiting.slice(0, 0)
+
+    def _try_to_append(self) -> None:
+        from pyiceberg.exceptions import CommitFailedException
+
+        noted = {ROWS: str(self._seq), JOB: self._job}
+        for attempt in range(TRIES):
+            try:
+                with self._table.transaction() as change:
+                    change.append(self._waiting, snapshot_properties=noted)
+                return
+            except CommitFailedException:
+                # Others may change the table, but nobody else may append rows of the job.
+                self._table.refresh()
+                if attempt == TRIES - 1 or self._rows_there() != self._n_there:
+                    raise
 
     def _check(self) -> None:
         if self._failure is not None:
@@ -220,6 +238,9 @@ def _open(output: IcebergOutput, schema: pa.Schema) -> Any:
     names = tuple(field.name for field in table.schema().fields)
     if names != tuple(schema.names):
         raise wrong_output(output.where, "has other columns than the job publishes")
+    if any(table.properties.get(name) != value for name, value in NO_RETRIES.items()):
+        with table.transaction() as change:
+            change.set_properties(NO_RETRIES)
     there = tuple(field.name for field in table.spec().fields)
     if there != output.partition:
         if table.current_snapshot() is not None or there:
@@ -287,8 +308,8 @@ def _explained(output: IcebergOutput) -> Iterator[None]:
         raise
     except iceberg.CommitFailedException:
         raise ResourceError(
-            f"{output.where}: another process has changed it at the same time. Start the job "
-            "again: it resumes, and appends nothing twice."
+            f"{output.where}: another process changes it at the same time. Start the job again: "
+            "it resumes, and appends nothing twice."
         ) from None
     except Exception as error:
         # Messages of the library may quote addresses with passwords, or values.
