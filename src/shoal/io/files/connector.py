@@ -156,7 +156,7 @@ def _identity(path: str, form: str | None, state: Path) -> tuple[object, ...]:
 def _check_local(section: str, path: str) -> None:
     if "://" in path:
         what = "isn't on the file system of this machine, and object storage isn't supported here"
-        raise JobError(Problem(f"{section}.path", what, None, "Copy it, or use `shoal spark`"))
+        raise JobError(Problem(f"{section}.path", what, None, "Use `shoal spark`, or a local copy"))
 
 
 def _path(given: Mapping[str, Any], folder: Path) -> str:
