@@ -84,7 +84,7 @@ class IcebergSink:
             there = self._rows_there()
         self._seq = int(mark["seq"]) if mark else 0
         held = _decoded(mark["held"], self._schema) if mark else []
-        n_held = sum(batch.num_rows for batch in held)
+        n_held: int = sum(batch.num_rows for batch in held)
         n_known = self._seq - n_held
         if there < n_known:
             raise wrong_output(

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, TypeAlias
 
@@ -72,7 +73,7 @@ class Request(NamedTuple):
     """
 
     query: str
-    headers: Mapping[str, str]
+    headers: Message
     body: Callable[[int], bytes]
 
 
