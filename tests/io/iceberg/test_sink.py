@@ -65,7 +65,7 @@ def test_rows_of_a_commit_are_in_the_table_with_their_number(tmp_path):
     assert numbers(output) == list(range(6))
     snapshot = module._catalog(output).load_table(output.table).current_snapshot()
     noted = snapshot.summary.additional_properties
-    assert (noted["shoal.rows"], noted["shoal.job"]) == ("6", "mine")
+    assert (noted["shoal-rows"], noted["shoal-job"]) == ("6", "mine")
     sink.write(batch(6, 7))
     sink.close()
     sink.close()

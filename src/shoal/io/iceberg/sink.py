@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["IcebergSink", "refuse_rows"]
 
 #: The properties of a snapshot: how many rows of the job the table has, and the name of the job.
-ROWS, JOB = "shoal.rows", "shoal.job"
+ROWS, JOB = "shoal-rows", "shoal-job"
 #: How often a commit is tried while others change the table.
 TRIES = 5
 #: The library must not try by itself again: it doesn't look whose rows have come meanwhile.
