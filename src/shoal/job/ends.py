@@ -63,7 +63,9 @@ def check_ends(
     source.check_run("input")
     sink.check_run("output")
     schema = job.schema
-    sink.check_columns([each.name for each in (*schema.quasi, *schema.sensitive)] + [*schema.keep])
+    quasi = [each.name for each in schema.quasi]
+    sensitive = [each.name for each in schema.sensitive]
+    sink.check_columns([*quasi, *sensitive, *schema.keep])
     if job.checkpoints is None:
         _refuse_missing(source)
     refuse_unrecoverable(job, source, sink)

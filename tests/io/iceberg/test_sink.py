@@ -17,6 +17,7 @@ from shoal.io.base import CommitMark, DurableSink
 from shoal.io.iceberg.connector import IcebergOutput
 from shoal.io.registry import endpoint
 from shoal.testing.clocks import ManualClock
+from tests.world import people, shoal, write, write_job
 
 pytest.importorskip("pyiceberg")
 from shoal.io.iceberg import sink as module
@@ -333,3 +334,14 @@ def test_a_catalog_that_cant_be_reached_is_one_sentence_without_its_address(tmp_
     output = lake(tmp_path, path="file/lake")
     with pytest.raises(ResourceError, match=r"table public.people: the catalog or its files"):
         opened(output, None)
+
+
+def test_a_job_isnt_run_that_divides_a_table_by_people(tmp_path, monkeypatch, capfd):
+    write(people(20), tmp_path / "in.csv")
+    job = write_job(tmp_path, run="checkpoint = { folder = 'state' }")
+    with job.open("a") as file:
+        file.write("[input]\npath = 'in.csv'\n[output]\niceberg = 'public.people'\n")
+        file.write("path = 'lake'\npartition = ['ward', 'person']\n")
+    assert shoal(monkeypatch, "run", job) == 2
+    assert "output.partition: names column person, which the job doesn't" in capfd.readouterr().err
+    assert not (tmp_path / "lake").exists()
