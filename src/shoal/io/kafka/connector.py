@@ -17,6 +17,7 @@ from shoal.io.connector import (
     SparkInput,
     absolute_secret,
 )
+from shoal.io.kafka.schemas.settings import FILES, FORMATS, RegistrySettings
 from shoal.io.kafka.settings import KafkaSettings, is_path
 
 __all__ = ["CONNECTOR", "KafkaInput", "KafkaOutput"]
@@ -90,7 +91,9 @@ class KafkaOutput(OutputEndpoint):
 
 
 def _identity(kafka: KafkaSettings) -> tuple[object, ...]:
-    return kafka.topic, kafka.format, kafka.partitions, kafka.columns
+    # Only where there are any, so that what a job without them has stored still fits.
+    fields = (tuple(sorted(kafka.fields.items())),) if kafka.fields else ()
+    return kafka.topic, kafka.format, kafka.partitions, kafka.columns, *fields
 
 
 def _refuse(flag: str, is_given: bool) -> None:
@@ -110,8 +113,24 @@ def _settings(given: Mapping[str, Any], folder: Path, **more: Any) -> KafkaSetti
             name: _absolute(name, value, folder)
             for name, value in given.get("settings", {}).items()
         },
+        registry=_registry(given, folder),
         **more,
     )
+
+
+def _registry(given: Mapping[str, Any], folder: Path) -> RegistrySettings | None:
+    settings = dict(given.get("registry_settings") or {})
+    if given.get("registry") is None:
+        if settings:
+            what = "are those of registry, which is missing"
+            raise JobError(Problem("registry_settings", what))
+        return None
+    for name, value in settings.items():
+        if isinstance(value, str):
+            is_file = name in FILES
+            path = str(folder / Path(value).expanduser()) if is_file else value
+            settings[name] = path if is_file else absolute_secret(value, folder)
+    return RegistrySettings(given["registry"], settings)
 
 
 def _absolute(name: str, value: Any, folder: Path) -> Any:
@@ -124,14 +143,18 @@ def _absolute(name: str, value: Any, folder: Path) -> Any:
 
 def _input(given: Mapping[str, Any], folder: Path) -> KafkaInput:
     lists = {key: tuple(given[key]) for key in ("partitions", "columns") if key in given}
-    return KafkaInput(_settings(given, folder, **lists, start=given.get("start", "earliest")))
+    more = {"start": given.get("start", "earliest"), "fields": given.get("fields") or {}}
+    return KafkaInput(_settings(given, folder, **lists, **more))
 
 
 def _output(given: Mapping[str, Any], folder: Path) -> KafkaOutput:
     rows = given.get("rows", 1)
     if rows <= 0:
         raise JobError(Problem("rows", "must be above 0", str(rows)))
-    return KafkaOutput(_settings(given, folder, rows=rows))
+    if rows > 1 and given.get("format") in FORMATS:
+        what = f"must be 1: a message of format {given['format']} is one row"
+        raise JobError(Problem("rows", what, str(rows), "Leave it out"))
+    return KafkaOutput(_settings(given, folder, rows=rows, subject=given.get("subject")))
 
 
 _SHARED: dict[str, tuple[Any, Any]] = {
@@ -139,6 +162,8 @@ _SHARED: dict[str, tuple[Any, Any]] = {
     "topic": (str | None, None),
     "format": (str | None, None),
     "settings": (dict[str, str | int | float | bool], {}),
+    "registry": (str | None, None),
+    "registry_settings": (dict[str, str] | None, None),
 }
 CONNECTOR = Connector(
     "kafka",
@@ -147,8 +172,9 @@ CONNECTOR = Connector(
         "partitions": (list[int] | None, None),
         "columns": (list[str] | None, None),
         "start": (Literal["earliest", "latest"], "earliest"),
+        "fields": (dict[str, str] | None, None),
     },
-    _SHARED | {"rows": (int | None, None)},
+    _SHARED | {"rows": (int | None, None), "subject": (str | None, None)},
     _input,
     _output,
 )

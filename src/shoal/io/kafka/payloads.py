@@ -52,6 +52,14 @@ class Payloads(ABC):
         most = int(settings.settings.get("message.max.bytes", MESSAGE_BYTES))
         self._most = max(1, most - OVERHEAD_BYTES)
 
+    def open(self) -> None:
+        """Prepare for the first row, once the topic is known to be the right one."""
+        return
+
+    def stop(self) -> None:
+        """End any waiting. Any thread may call this."""
+        return
+
     def cut(self, batch: pa.RecordBatch, first: int) -> Iterator[Payload]:
         """Yield the messages of a batch whose first row has this number.
 
@@ -98,6 +106,10 @@ def payloads_for(settings: KafkaSettings, schema: pa.Schema) -> Payloads:
     JobError
         If the format can't carry the columns, or the settings name others.
     """
+    if settings.registry is not None:
+        from shoal.io.kafka.schemas.payloads import RegisteredPayloads
+
+        return RegisteredPayloads(settings, schema)
     if settings.format == "json":
         return _Lines(settings, JsonSink, schema, None)
     if settings.format == "arrow":

@@ -14,7 +14,7 @@ from shoal.io.kafka.client import OPEN_SECONDS, Connection, confluent
 from shoal.io.kafka.settings import KafkaSettings, unless_set
 from shoal.io.kafka.topic import TopicWatch
 
-__all__ = ["PartitionReader", "partition_of", "span_of"]
+__all__ = ["PartitionReader", "lost_schemas", "partition_of", "span_of"]
 
 #: The timeout, in seconds, of one fetch.
 WAIT = 0.05
@@ -30,23 +30,37 @@ GONE_SECONDS = 10.0
 AT_ONCE = 1000
 
 
-def span_of(partition: int, begin: int, end: int, n_messages: int) -> Span:
+def span_of(
+    partition: int, begin: int, end: int, n_messages: int, lost: Sequence[int] = ()
+) -> Span:
     """Return the span of messages, with their number if some offsets in between have none.
+
+    ``lost`` are the ids of schemas that the registry didn't have when the messages were read: a
+    replay must not find them either.
 
     >>> span_of(0, 7, 10, 3), span_of(0, 7, 10, 2)
     (Span(stream='0', begin=7, end=10), Span(stream='0/2', begin=7, end=10))
+    >>> lost_schemas(span_of(0, 7, 10, 2, [17, 4]))
+    (17, 4)
     """
-    gaps = n_messages < end - begin
-    return Span(f"{partition}/{n_messages}" if gaps else str(partition), begin, end)
+    number = f"/{n_messages}" if n_messages < end - begin else ""
+    mark = f"?{','.join(map(str, lost))}" if lost else ""
+    return Span(f"{partition}{number}{mark}", begin, end)
 
 
 def partition_of(span: Span) -> int:
     """Return the partition of a span."""
-    return int(span.stream.partition("/")[0])
+    return int(span.stream.partition("?")[0].partition("/")[0])
+
+
+def lost_schemas(span: Span) -> tuple[int, ...]:
+    """Return the ids of the schemas that weren't there when a span was read."""
+    ids = span.stream.partition("?")[2]
+    return tuple(map(int, ids.split(","))) if ids else ()
 
 
 def _n_messages(span: Span) -> int:
-    number = span.stream.partition("/")[2]
+    number = span.stream.partition("?")[0].partition("/")[2]
     return int(number) if number else span.end - span.begin
 
 

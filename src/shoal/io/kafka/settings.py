@@ -11,13 +11,15 @@ from typing import Any
 
 from shoal.errors import JobError, Problem, ResourceError, did_you_mean
 from shoal.io.kafka.refusals import CERTIFICATE_KEYS, KEY_KEYS
+from shoal.io.kafka.schemas.settings import FORMATS as REGISTERED
+from shoal.io.kafka.schemas.settings import RegistrySettings, wrong_paths
 from shoal.io.secret_settings import in_clear, is_reference, look_up
 from shoal.io.streams import os_reason
 
 __all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "is_path", "unless_set"]
 
 #: The formats of a message value.
-FORMATS = ("json", "csv", "arrow")
+FORMATS = ("json", "csv", "arrow", *REGISTERED)
 #: Where to begin without a checkpoint.
 STARTS = ("earliest", "latest")
 
@@ -88,7 +90,7 @@ class KafkaSettings:
     topic
         The name of the topic.
     format
-        The format of a message value: ``json``, ``csv`` or ``arrow``.
+        The format of a message value: ``json``, ``csv``, ``arrow``, ``avro`` or ``protobuf``.
     partitions
         The partitions that an input owns; None for all.
     columns
@@ -100,6 +102,13 @@ class KafkaSettings:
     settings
         Further settings for librdkafka (TLS, SASL, sizes). A secret is never among them: it is
         ``env:NAME``, the name of an environment variable, or ``file:PATH``.
+    registry
+        Where the schemas of Avro and Protobuf messages are.
+    fields
+        Where columns are in messages of an input that have a schema: names of fields with dots
+        between them.
+    subject
+        Under which an output registers its schema; None: ``<topic>-value``.
 
     Raises
     ------
@@ -126,10 +135,15 @@ rebalanced: a row that is held must not change its owner.
     rows: int = 1000
     start: str = "earliest"
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    registry: RegistrySettings | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    subject: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
-        problems = [*self._wrong_keys(), *self._wrong_settings()] or self._missing_settings()
+        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
+        wrong = [*self._wrong_keys(), *self._wrong_schema_keys(), *self._wrong_settings()]
+        problems = wrong or self._missing_settings()
         if problems:
             raise JobError(problems)
 
@@ -191,6 +205,22 @@ rebalanced: a row that is held must not change its owner.
             if not self.columns or len(set(self.columns)) < len(self.columns):
                 what = "must be at least one name, and each a different one"
                 problems.append(Problem("columns", what))
+        return problems
+
+    def _wrong_schema_keys(self) -> list[Problem]:
+        """Return what is wrong with the keys that go with a schema registry."""
+        problems = wrong_paths(self.fields)
+        is_registered = self.format in REGISTERED
+        if is_registered and self.registry is None:
+            what, fix = f"is missing, and the format is {self.format}", "Write http://host:port"
+            problems.append(Problem("registry", what, None, fix))
+        if not is_registered and self.format in FORMATS:
+            for key, value in (
+                ("registry", self.registry), ("fields", self.fields), ("subject", self.subject),
+            ):  # fmt: skip
+                if value:
+                    what = f"goes with avro and protobuf, and the format is {self.format}"
+                    problems.append(Problem(key, what, None, "Leave it out"))
         return problems
 
     def _wrong_settings(self) -> list[Problem]:

@@ -80,6 +80,7 @@ class KafkaSink:
             self._transactions.topic.open()
             self._transactions.topic.expect((mark or {}).get("topic"))
             _check(settings, job, n_rows, mark)
+            self._payloads.open()
             self._transactions.open()
             self._has = self._transactions.n_rows
             _check(settings, job, self._has, mark)
@@ -135,6 +136,7 @@ class KafkaSink:
 
     def stop(self) -> None:
         """End any waiting for a broker, with `ResourceError`. Any thread may call this."""
+        self._payloads.stop()
         self._transactions.stop()
 
     def abandon(self) -> None:

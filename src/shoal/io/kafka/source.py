@@ -13,9 +13,11 @@ from shoal.errors import CheckpointError, JobError, Problem
 from shoal.events import sentence
 from shoal.io.base import BATCH_ROWS, Chunk, Position, Span
 from shoal.io.kafka.client import LOG
-from shoal.io.kafka.reader import PartitionReader, partition_of, span_of
+from shoal.io.kafka.parsed import ParsedRows
+from shoal.io.kafka.reader import PartitionReader, lost_schemas, partition_of, span_of
+from shoal.io.kafka.schemas.client import AwayError
 from shoal.io.kafka.settings import KafkaSettings
-from shoal.io.kafka.values import ParsedRows, values_for
+from shoal.io.kafka.values import values_for
 
 __all__ = ["KafkaSource"]
 
@@ -61,9 +63,9 @@ class KafkaSource:
     ) -> None:
         self._settings = settings
         self._batch_rows = batch_rows
-        self._values = values_for(settings, columns)
-        self.schema_names = self._values.names
         self._stopped = threading.Event()
+        self._values = values_for(settings, columns, self._stopped)
+        self.schema_names = self._values.names
         self._closed = False
         self._n_messages = FIRST_MESSAGES
         self._row = 0
@@ -117,7 +119,14 @@ class KafkaSource:
         while not self._stopped.is_set():
             messages = self._reader.take(self._n_messages)
             if messages:
-                yield self._chunk(messages)
+                try:
+                    chunk = self._chunk(messages)
+                except AwayError:
+                    # Stopped while it waited for the registry: these messages are read next time.
+                    if self._stopped.is_set():
+                        return
+                    raise
+                yield chunk
             self._look()
             self._reader.topic.look()
 
@@ -170,12 +179,13 @@ class KafkaSource:
                 f"{self._settings.where}: the journal has rows of partition "
                 f"{', '.join(strange)}, which this job doesn't own. Own it as before."
             )
-        return self._chunk(self._reader.take_spans(spans))
+        lost = [number for span in spans for number in lost_schemas(span)]
+        return self._chunk(self._reader.take_spans(spans), lost)
 
     @property
     def is_away(self) -> bool:
-        """Whether no broker answers."""
-        return self._reader.is_away
+        """Whether no broker answers, or no schema registry."""
+        return self._reader.is_away or self._values.is_away
 
     def stop(self) -> None:
         """End the iteration soon. Any thread may call this."""
@@ -191,12 +201,12 @@ class KafkaSource:
             self._closed = True
             self._reader.close()
 
-    def _chunk(self, messages: list[Any]) -> Chunk:
+    def _chunk(self, messages: list[Any], lost: Sequence[int] | None = None) -> Chunk:
         values = [message.value() for message in messages]
-        rows = self._values.read(values, self._row)
+        rows = self._values.read(values, self._row, lost)
         self._row += rows.n_rows
         self._adapt(values, rows)
-        return Chunk(rows.batch, rows.rows, rows.bad, _spans(messages), self.position)
+        return Chunk(rows.batch, rows.rows, rows.bad, _spans(messages, rows.lost), self.position)
 
     def _adapt(self, values: list[bytes | None], rows: ParsedRows) -> None:
         """Choose the size of the next fetch from the size of these messages."""
@@ -224,11 +234,15 @@ class KafkaSource:
             self._n_partitions = n_partitions
 
 
-def _spans(messages: list[Any]) -> tuple[Span, ...]:
-    """Return the spans of messages that are sorted by partition and offset."""
+def _spans(messages: list[Any], lost: Sequence[int]) -> tuple[Span, ...]:
+    """Return the spans of messages that are sorted by partition and offset.
+
+    Schemas that weren't there are noted in the first one.
+    """
     by_partition = itertools.groupby(messages, key=lambda message: int(message.partition()))
     spans = []
     for partition, found in by_partition:
         offsets = [message.offset() for message in found]
-        spans.append(span_of(partition, offsets[0], offsets[-1] + 1, len(offsets)))
+        noted = () if spans else lost
+        spans.append(span_of(partition, offsets[0], offsets[-1] + 1, len(offsets), noted))
     return tuple(spans)

@@ -10,18 +10,18 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from abc import ABC, abstractmethod
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
-from numpy.typing import NDArray
 
 from shoal.io.base import BadRow, choose_columns
 from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
+from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.readable import broken_text, is_readable, readable_batch
 from shoal.io.streams import Input
@@ -32,51 +32,25 @@ from shoal.io.typed import plain_array
 
 __all__ = ["ParsedRows", "Values", "values_for"]
 
-EMPTY = "an empty message"
 _DELIMITER = b","
 
 
-class ParsedRows(NamedTuple):
-    """The rows of some messages: those that could be read, their numbers, and bad rows."""
-
-    batch: pa.RecordBatch
-    rows: NDArray[np.int64]
-    bad: list[BadRow]
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows, including bad ones."""
-        return len(self.rows) + len(self.bad)
-
-
-class Values(ABC):
-    """Parses the values of messages; one subclass for each format."""
-
-    #: The columns that a message has, as far as is known before the first has arrived.
-    names: tuple[str, ...]
-
-    @property
-    def kinds(self) -> dict[str, list[str]]:
-        """What has been learned about types; a source that resumes from here must set it."""
-        return {}
-
-    def restore(self, kinds: dict[str, list[str]]) -> None:
-        """Set what had been learned about types."""
-        return
-
-    @abstractmethod
-    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
-        """Parse messages; the first row gets this number."""
-
-
-def values_for(settings: KafkaSettings, columns: Sequence[str]) -> Values:
-    """Return the parser for a format.
+def values_for(
+    settings: KafkaSettings, columns: Sequence[str], stopped: threading.Event | None = None
+) -> Values:
+    """Return the parser for a format; ``stopped`` ends its waiting, if it waits for something.
 
     Raises
     ------
     JobError
         If the fields of CSV messages are named, and a requested column isn't among them.
+    ResourceError
+        If the format needs a schema registry, and none answers.
     """
+    if settings.registry is not None:
+        from shoal.io.kafka.schemas.values import RegisteredValues
+
+        return RegisteredValues(settings, columns, stopped or threading.Event())
     if settings.format == "json":
         return JsonValues(columns)
     if settings.format == "arrow":
@@ -116,7 +90,12 @@ class JsonValues(Values):
         """Set what had been learned about types."""
         self._parser.kinds = kinds
 
-    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
+    def read(
+        self,
+        values: Sequence[bytes | None],
+        first_row: int,
+        lost: Sequence[int] | None = None,
+    ) -> ParsedRows:
         """Parse messages."""
         pieces: list[bytes] = []
         wrong: list[_Unreadable] = []
@@ -201,7 +180,12 @@ class CsvValues(Values):
         self._parser = CsvParser(self._names, columns, PLAIN, where)
         self._head: bytes | None = None
 
-    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
+    def read(
+        self,
+        values: Sequence[bytes | None],
+        first_row: int,
+        lost: Sequence[int] | None = None,
+    ) -> ParsedRows:
         """Parse messages."""
         pieces: list[tuple[CsvParser, bytes]] = []
         wrong: list[_Unreadable] = []
@@ -265,7 +249,12 @@ class ArrowValues(Values):
         self.names = tuple(columns)
         self._types = pa.schema([(name, pa.null()) for name in columns])
 
-    def read(self, values: Sequence[bytes | None], first_row: int) -> ParsedRows:
+    def read(
+        self,
+        values: Sequence[bytes | None],
+        first_row: int,
+        lost: Sequence[int] | None = None,
+    ) -> ParsedRows:
         """Parse messages; columns that differ in type are cast to a wider one, or to text.
 
         The types of the batch depend on these messages only.

@@ -1,0 +1,66 @@
+"""What a parser of messages is, and what it returns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.io.base import BadRow
+
+__all__ = ["EMPTY", "ParsedRows", "Values"]
+
+EMPTY = "an empty message"
+
+
+class ParsedRows(NamedTuple):
+    """The rows of some messages: those that could be read, their numbers, and bad rows."""
+
+    batch: pa.RecordBatch
+    rows: NDArray[np.int64]
+    bad: list[BadRow]
+    #: The ids of schemas that weren't in the registry.
+    lost: tuple[int, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows, including bad ones."""
+        return len(self.rows) + len(self.bad)
+
+
+class Values(ABC):
+    """Parses the values of messages; one subclass for each format."""
+
+    #: The columns that a message has, as far as is known before the first has arrived.
+    names: tuple[str, ...]
+
+    @property
+    def kinds(self) -> dict[str, list[str]]:
+        """What has been learned about types; a source that resumes from here must set it."""
+        return {}
+
+    def restore(self, kinds: dict[str, list[str]]) -> None:
+        """Set what had been learned about types."""
+        return
+
+    @property
+    def is_away(self) -> bool:
+        """Whether something that is needed to read messages doesn't answer."""
+        return False
+
+    @abstractmethod
+    def read(
+        self,
+        values: Sequence[bytes | None],
+        first_row: int,
+        lost: Sequence[int] | None = None,
+    ) -> ParsedRows:
+        """Parse messages; the first row gets this number.
+
+        ``lost`` is given in a replay: the ids of schemas that weren't in the registry when these
+        messages were first read.
+        """

@@ -1,0 +1,1 @@
+"""Messages whose schema is in a schema registry: Avro and Protobuf, in and out."""

@@ -1,0 +1,387 @@
+"""Protobuf: read the wanted fields of many messages of one type at once.
+
+Fields come in any order, each with a tag, so all messages move from tag to tag together. What isn't
+wanted is skipped by its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shoal.io.kafka.schemas.columns import Column, Leaf
+from shoal.io.kafka.schemas.cursor import Cursor, Ints
+from shoal.io.kafka.schemas.proto_text import Enumeration, Field, Message, ProtoFile
+
+__all__ = ["ProtobufReader", "message_index", "proto_paths"]
+
+_TIMESTAMP = "google.protobuf.Timestamp"
+#: The kind, and how values are stored: by a varint, by 4 or 8 bytes, or with their length.
+_PLAIN = {
+    "int32": ("integer", 0),
+    "int64": ("integer", 0),
+    "uint32": ("integer", 0),
+    "uint64": ("integer", 0),
+    "sint32": ("integer", 0),
+    "sint64": ("integer", 0),
+    "bool": ("boolean", 0),
+    "fixed32": ("integer", 5),
+    "sfixed32": ("integer", 5),
+    "float": ("number", 5),
+    "fixed64": ("integer", 1),
+    "sfixed64": ("integer", 1),
+    "double": ("number", 1),
+    "string": ("text", 2),
+    "bytes": ("bytes", 2),
+}
+_FIXED = {
+    "fixed32": np.uint32,
+    "sfixed32": np.int32,
+    "float": np.float32,
+    "fixed64": np.uint64,
+    "sfixed64": np.int64,
+    "double": np.float64,
+}
+#: Up to how many messages go on one by one, which is then faster.
+_FEW = 4
+#: The largest number of seconds whose microseconds fit.
+_MOST_SECONDS = (1 << 63) // 10**6 - 1
+
+
+@dataclass
+class _Wanted:
+    """A field that is wanted: as a column, or for what is in it."""
+
+    kind: str
+    column: str | None = None
+    leaf: Leaf | None = None
+    has_presence: bool = True
+    #: The numbers of an enumeration, in order.
+    numbers: Ints | None = None
+    inner: dict[int, _Wanted] = field(default_factory=dict)
+
+    @property
+    def wire(self) -> int:
+        """How it is stored."""
+        return 2 if self.inner or self.kind == _TIMESTAMP else _PLAIN.get(self.kind, ("", 0))[1]
+
+
+class ProtobufReader:
+    """Reads the wanted fields of messages of one type.
+
+    Parameters
+    ----------
+    schema
+        The types.
+    message
+        The type of the messages.
+    paths
+        The wanted columns, and the path of each: names of fields with dots between them.
+
+    Attributes
+    ----------
+    leaves
+        How each column is stored.
+    problem
+        Why the wanted columns can't be read; None if they can.
+    """
+
+    def __init__(self, schema: ProtoFile, message: Message, paths: Mapping[str, str]) -> None:
+        self.leaves: dict[str, Leaf] = {}
+        self.problem: str | None = None
+        self._schema = schema
+        self._wanted: dict[int, _Wanted] = {}
+        self._also: dict[str, str] = {}
+        for name, path in paths.items():
+            problem = self._want(message, name, path)
+            if problem is not None:
+                self.problem = self.problem or f"{problem} (column {name})"
+
+    def _want(self, message: Message, name: str, path: str) -> str | None:
+        """Note a column; return why it can't be read."""
+        wanted, steps, done = self._wanted, path.split("."), ""
+        inside: Message | Enumeration | None = message
+        while steps:
+            step = steps.pop(0)
+            if not isinstance(inside, Message) or step not in inside.fields:
+                return f"has no field {done}{step}"
+            done += step
+            one = inside.fields[step]
+            if one.is_repeated:
+                return f"field {done} is repeated"
+            inside = self._schema.type_of(one)
+            if not steps and isinstance(inside, Message) and _is_wrapper(inside):
+                steps = ["value"]
+            if steps:
+                known = wanted.setdefault(one.number, _Wanted(one.type))
+                if known.column is not None:
+                    return f"field {done} is wanted as a whole, too"
+                wanted, done = known.inner, f"{done}."
+        return self._note(wanted, one, inside, name, done)
+
+    def _note(
+        self,
+        wanted: dict[int, _Wanted],
+        one: Field,
+        kind: Message | Enumeration | None,
+        name: str,
+        path: str,
+    ) -> str | None:
+        made = _as_leaf(one, kind)
+        if made is None or (one.number in wanted and wanted[one.number].inner):
+            return f"field {path} isn't a plain value"
+        assert made.leaf is not None
+        self.leaves[name] = made.leaf
+        first = wanted.setdefault(one.number, made)
+        if first is not made:
+            # Two columns of one field.
+            assert first.column is not None
+            self._also[name] = first.column
+        made.column = name
+        return None
+
+    def read(self, cursor: Cursor) -> dict[str, Column]:
+        """Read messages to their ends."""
+        n = len(cursor.at)
+        columns = {name: Column(leaf, n) for name, leaf in self.leaves.items()}
+        _Pass(cursor, columns).message(np.arange(n), cursor.end.copy(), self._wanted)
+        for name, first in self._also.items():
+            columns[name] = columns[first]
+        return columns
+
+
+def _is_wrapper(kind: Message) -> bool:
+    return kind.name.startswith("google.protobuf.") and kind.name.endswith("Value")
+
+
+def _as_leaf(one: Field, kind: Message | Enumeration | None) -> _Wanted | None:
+    """Return how a field becomes a column; None if its values aren't plain."""
+    if isinstance(kind, Enumeration):
+        numbers = sorted(kind.values)
+        symbols = tuple(kind.values[number] for number in numbers)
+        leaf = Leaf("text", symbols=symbols)
+        ordered = np.array(numbers, np.int64)
+        wanted = _Wanted("enum", None, leaf, one.has_presence, ordered)
+        return wanted if symbols else None
+    if isinstance(kind, Message):
+        is_time = kind.name == _TIMESTAMP
+        return _Wanted(_TIMESTAMP, None, Leaf("timestamp")) if is_time else None
+    if one.type not in _PLAIN:
+        return None
+    return _Wanted(one.type, None, Leaf(_PLAIN[one.type][0]), one.has_presence)
+
+
+def proto_paths(schema: ProtoFile, message: Message, before: str = "") -> dict[str, Leaf]:
+    """Return the plain values of a message type by their paths."""
+    paths: dict[str, Leaf] = {}
+    for name, one in message.fields.items():
+        if one.is_repeated or before.count(".") > 8:
+            continue
+        kind = schema.type_of(one)
+        if isinstance(kind, Message) and kind.name != _TIMESTAMP:
+            if _is_wrapper(kind):
+                kind, one = None, kind.fields["value"]
+            else:
+                paths |= proto_paths(schema, kind, f"{before}{name}.")
+                continue
+        found = _as_leaf(one, kind)
+        if found is not None and found.leaf is not None:
+            paths[before + name] = found.leaf
+    return paths
+
+
+class _Pass:
+    """One pass over messages."""
+
+    def __init__(self, cursor: Cursor, columns: Mapping[str, Column]) -> None:
+        self._cursor, self._columns = cursor, columns
+        self._data = memoryview(cursor.data)
+
+    def message(self, who: Ints, end: Ints, wanted: Mapping[int, _Wanted]) -> None:
+        """Pass over messages up to positions; ``end`` has one for each of ``who``."""
+        cursor = self._cursor
+        for one in wanted.values():
+            self._set_default(one, who)
+        while True:
+            is_inside = cursor.at[who] < end
+            if not is_inside.all():
+                who, end = who[is_inside], end[is_inside]
+            if not len(who):
+                return
+            if len(who) <= _FEW:
+                self._skip_each(who, end, wanted)
+                is_inside = cursor.at[who] < end
+                who, end = who[is_inside], end[is_inside]
+                if not len(who):
+                    return
+            tags = cursor.varint(who)
+            first = int(tags[0])
+            for tag in [first] if (tags == first).all() else np.unique(tags).tolist():
+                some = tags == tag
+                self._value(who[some], tag, wanted)
+            # Whatever goes beyond a message inside another one is no value of it.
+            beyond = cursor.at[who] > end
+            if beyond.any():
+                cursor.fail(who[beyond])
+
+    def _set_default(self, one: _Wanted, who: Ints) -> None:
+        if one.has_presence or one.column is None:
+            return
+        column = self._columns[one.column]
+        if column.leaf.is_sliced:
+            column.put_slices(who, np.zeros_like(who), np.zeros_like(who))
+        else:
+            zero = 0 if one.numbers is None else int(np.searchsorted(one.numbers, 0))
+            column.put(who, np.full(len(who), zero))
+
+    def _value(self, who: Ints, tag: int, wanted: Mapping[int, _Wanted]) -> None:
+        cursor, wire = self._cursor, tag & 7
+        one = wanted.get(tag >> 3)
+        if tag < 8 or wire in (3, 4, 6, 7):
+            cursor.fail(who)
+        elif one is None or one.wire != wire:
+            self._skip(who, wire)
+        elif one.inner:
+            self._inside(who, one.inner)
+        elif one.kind == _TIMESTAMP:
+            self._timestamp(who, one)
+        else:
+            assert one.column is not None
+            column = self._columns[one.column]
+            if wire == 2:
+                start, lengths = cursor.slices(who, cursor.varint(who))
+                column.put_slices(who, start, lengths)
+            elif wire == 0:
+                column.put(who, self._integers(who, one))
+            else:
+                self._fixed(who, one, column)
+
+    def _skip(self, who: Ints, wire: int) -> None:
+        cursor = self._cursor
+        if wire == 0:
+            cursor.varint(who)
+        elif wire == 2:
+            cursor.slices(who, cursor.varint(who))
+        else:
+            cursor.slices(who, np.full(len(who), 8 if wire == 1 else 4))
+
+    def _inside(self, who: Ints, wanted: Mapping[int, _Wanted]) -> None:
+        cursor = self._cursor
+        start, lengths = cursor.slices(who, cursor.varint(who))
+        good = ~cursor.broken[who]
+        who, start, lengths = who[good], start[good], lengths[good]
+        cursor.at[who] = start
+        self.message(who, start + lengths, wanted)
+
+    def _timestamp(self, who: Ints, one: _Wanted) -> None:
+        n = len(self._cursor.at)
+        parts = {name: Column(Leaf("integer"), n) for name in ("seconds", "nanos")}
+        inner = {
+            place: _Wanted("int64", name, parts[name].leaf, has_presence=False)
+            for place, name in enumerate(parts, 1)
+        }
+        _Pass(self._cursor, parts)._inside(who, inner)
+        seconds, nanos = (parts[name].numbers(who) for name in ("seconds", "nanos"))
+        strange = (np.abs(seconds) > _MOST_SECONDS) | (nanos < 0) | (nanos >= 10**9)
+        if strange.any():
+            self._cursor.fail(who[strange])
+            seconds, nanos = np.where(strange, 0, seconds), np.where(strange, 0, nanos)
+        assert one.column is not None
+        self._columns[one.column].put(who, seconds * 10**6 + nanos // 1000)
+
+    def _integers(self, who: Ints, one: _Wanted) -> Ints:
+        cursor = self._cursor
+        if one.kind in ("sint32", "sint64"):
+            return cursor.zigzag(who)
+        values = cursor.varint(who)
+        if one.kind == "uint32":
+            return values & 0xFFFFFFFF
+        if one.kind == "bool":
+            return (values != 0).astype(np.int64)
+        if one.kind == "uint64" and (values < 0).any():
+            cursor.fail(who[values < 0])
+        if one.kind in ("int32", "enum"):
+            values = values.astype(np.int32).astype(np.int64)
+        if one.numbers is None:
+            return values
+        places = np.minimum(np.searchsorted(one.numbers, values), len(one.numbers) - 1)
+        # A number that the schema doesn't know makes the message a bad row.
+        return np.where(one.numbers[places] == values, places, -1)
+
+    def _fixed(self, who: Ints, one: _Wanted, column: Column) -> None:
+        form = np.dtype(_FIXED[one.kind])
+        raw = np.ascontiguousarray(self._cursor.fixed(who, form.itemsize))
+        values = raw.view(form)[:, 0]
+        if one.kind == "fixed64" and (values >> np.uint64(63)).any():
+            self._cursor.fail(who[values >> np.uint64(63) == 1])
+            values = values & np.uint64(2**63 - 1)
+        column.put(who, values.astype(np.float64 if form.kind == "f" else np.int64))
+
+    def _skip_each(self, who: Ints, end: Ints, wanted: Mapping[int, _Wanted]) -> None:
+        """Go on to the next wanted field, or the end, of each of a few messages."""
+        for message, stop in zip(who.tolist(), end.tolist(), strict=True):
+            at = int(self._cursor.at[message])
+            while at < stop:
+                tag, after = self._number(at, stop)
+                wire = tag & 7
+                if tag < 8 or wire in (3, 4, 6, 7) or after > stop or tag >> 3 in wanted:
+                    # It is read, or refused, with all others.
+                    break
+                if wire == 0:
+                    _, after = self._number(after, stop)
+                elif wire == 2:
+                    length, after = self._number(after, stop)
+                    after += length
+                else:
+                    after += 8 if wire == 1 else 4
+                if after > stop:
+                    self._cursor.fail(np.array([message]))
+                    at = int(self._cursor.at[message])
+                    break
+                at = after
+            self._cursor.at[message] = at
+
+    def _number(self, at: int, stop: int) -> tuple[int, int]:
+        """Return a number, and the position after it; behind the end if there is none."""
+        number = shift = 0
+        while at < stop and shift < 64:
+            byte = self._data[at]
+            at += 1
+            number |= (byte & 127) << shift
+            if byte < 128:
+                return number & ((1 << 64) - 1), at
+            shift += 7
+        return 0, stop + 1
+
+
+def message_index(data: bytes, at: int, end: int) -> tuple[tuple[int, ...], int] | None:
+    """Return the path of a message type, and where the value begins; None if it is damaged.
+
+    >>> message_index(b"\\x00", 0, 1), message_index(b"\\x04\\x02\\x00", 0, 3)
+    (((0,), 1), ((1, 0), 3))
+    """
+    numbers: list[int] = []
+    n_left = 1
+    while n_left:
+        number = shift = 0
+        while True:
+            if at >= end or shift > 28:
+                return None
+            byte = data[at]
+            at += 1
+            number |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        number = (number >> 1) ^ -(number & 1)
+        if not numbers:
+            if number == 0:
+                return (0,), at
+            if not 0 < number <= 64:
+                return None
+            n_left = number + 1
+        numbers.append(number)
+        n_left -= 1
+    return tuple(numbers[1:]), at
