@@ -140,13 +140,17 @@ def decimals(
     for place in range(int(lengths.max(initial=0))):
         there = lengths > place
         number[there, place] = data[(start + lengths - 1 - place)[there]]
-    # Of 128 bits not all fit into 38 digits.
+    # Of the numbers of 128 bits not all fit into 38 digits.
+    low = number[:, :8].copy().view(np.uint64)[:, 0]
     high = number[:, 8:].copy().view(np.int64)[:, 0]
-    wrong |= (high > _MOST_HIGH - 1) | (high < -_MOST_HIGH)
+    wrong |= (high > _TOO_MUCH[0]) | ((high == _TOO_MUCH[0]) & (low >= _TOO_MUCH[1]))
+    wrong |= (high < _TOO_LITTLE[0]) | ((high == _TOO_LITTLE[0]) & (low <= _TOO_LITTLE[1]))
     number[wrong] = 0
     buffers = [_validity(nulls | wrong), pa.py_buffer(np.ascontiguousarray(number))]
     return pa.Array.from_buffers(pa.decimal128(38, scale), len(start), buffers), wrong
 
 
-#: The upper 64 bits of 10 ** 38, rounded down: a little less than what fits.
-_MOST_HIGH = 10**38 >> 64
+#: The first numbers with more than 38 digits: their upper and their lower 64 bits.
+_TOO_MUCH, _TOO_LITTLE = (
+    (limit >> 64, np.uint64(limit & 0xFFFFFFFFFFFFFFFF)) for limit in (10**38, -(10**38))
+)

@@ -1,0 +1,259 @@
+"""Protobuf messages, made by Google's library, become rows; broken ones become bad rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
+from google.protobuf import wrappers_pb2 as _wrappers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.io.kafka.schemas.avro import SchemaTextError
+from shoal.io.kafka.schemas.proto_text import parse_proto
+from tests.io.kafka.schemas.world import Memory, framed
+
+TEXT = """
+syntax = "proto3";  // a comment
+package clinic.v1;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+option java_package = "org.example";
+
+message Other { int32 x = 1; message Deep { string word = 1; } }
+/* A person; not { balanced */
+message Person {
+  reserved 90 to 95, 99;
+  optional int32 age = 1;
+  string ward = 2;
+  Sex sex = 3;
+  enum Sex { option allow_alias = false; UNKNOWN = 0; F = 1; M = 5 [deprecated = true]; }
+  repeated string tags = 4;
+  map<string, int64> scores = 5;
+  Address home = 6;
+  message Address { string zip = 1; optional Address next = 2; .clinic.v1.Person.Sex of = 3; }
+  google.protobuf.Timestamp at = 7;
+  google.protobuf.Int64Value visits = 8;
+  oneof contact { string mail = 9; sint64 phone = 10; }
+  double weight = 11; float height = 12; bool is_new = 13; bytes raw = 14;
+  uint32 u32 = 15; uint64 u64 = 16; fixed32 f32 = 17; sfixed64 s64 = 18; fixed64 f64 = 19;
+  int64 far = 1000 [json_name = "far", (custom.option) = { a: [1, 2] }];
+}
+"""
+KINDS = {
+    "int32": 5, "string": 9, "sint64": 18, "double": 1, "float": 2, "bool": 8, "bytes": 12,
+    "uint32": 13, "uint64": 4, "fixed32": 7, "sfixed64": 16, "fixed64": 6, "int64": 3,
+}  # fmt: skip
+PLAIN = (
+    ("ward", "string", 2), ("weight", "double", 11), ("height", "float", 12),
+    ("is_new", "bool", 13), ("raw", "bytes", 14), ("u32", "uint32", 15), ("u64", "uint64", 16),
+    ("f32", "fixed32", 17), ("s64", "sfixed64", 18), ("f64", "fixed64", 19), ("far", "int64", 1000),
+)  # fmt: skip
+
+
+def person_class():
+    """The class of a person, in the words of Google's library."""
+    assert _wrappers
+    file = descriptor_pb2.FileDescriptorProto(
+        name="person.proto", package="clinic.v1", syntax="proto3",
+        dependency=["google/protobuf/timestamp.proto", "google/protobuf/wrappers.proto"],
+    )  # fmt: skip
+    person = file.message_type.add(name="Person")
+    sex = person.enum_type.add(name="Sex")
+    for name, number in (("UNKNOWN", 0), ("F", 1), ("M", 5)):
+        sex.value.add(name=name, number=number)
+    address = person.nested_type.add(name="Address")
+    address.field.add(name="zip", number=1, type=9, label=1)
+    address.field.add(
+        name="next", number=2, type=11, label=1, type_name=".clinic.v1.Person.Address"
+    )
+    address.field.add(name="of", number=3, type=14, label=1, type_name=".clinic.v1.Person.Sex")
+    person.oneof_decl.add(name="contact")
+    person.oneof_decl.add(name="_age")
+    person.field.add(name="age", number=1, type=5, label=1, oneof_index=1, proto3_optional=True)
+    person.field.add(name="sex", number=3, type=14, label=1, type_name=".clinic.v1.Person.Sex")
+    person.field.add(name="tags", number=4, type=9, label=3)
+    for name, number, kind in (
+        ("home", 6, ".clinic.v1.Person.Address"), ("at", 7, ".google.protobuf.Timestamp"),
+        ("visits", 8, ".google.protobuf.Int64Value"),
+    ):  # fmt: skip
+        person.field.add(name=name, number=number, type=11, label=1, type_name=kind)
+    person.field.add(name="mail", number=9, type=9, label=1, oneof_index=0)
+    person.field.add(name="phone", number=10, type=18, label=1, oneof_index=0)
+    for name, kind, number in PLAIN:
+        person.field.add(name=name, number=number, type=KINDS[kind], label=1)
+    pool = descriptor_pool.Default()
+    pool.Add(file)
+    found = pool.FindMessageTypeByName("clinic.v1.Person")
+    return message_factory.GetMessageClass(found)
+
+
+PERSON = person_class()
+#: The second message type of the schema, as Confluent's serializers write it.
+SECOND = b"\x02\x02"
+COLUMNS = {
+    **{name: name for name, _, _ in PLAIN}, "age": "age", "sex": "sex", "zip": "home.zip",
+    "of": "home.next.of", "at": "at", "visits": "visits", "mail": "mail", "phone": "phone",
+}  # fmt: skip
+
+
+def somebody(draw: random.Random):
+    made = PERSON(
+        ward=draw.choice(["", "A", "é" * 100]), sex=draw.choice([0, 1, 5]),
+        weight=draw.random(), height=1.5, is_new=draw.random() < 0.5, raw=b"\x00\xff",
+        u32=draw.choice([0, 2**32 - 1]), u64=2**63 - 1, f32=2**32 - 1, s64=-1, f64=7,
+        far=draw.choice([0, -1, 2**40]), tags=["t"] * draw.randrange(4),
+    )  # fmt: skip
+    if draw.random() < 0.5:
+        made.age = draw.choice([0, -1, 40])
+    if draw.random() < 0.7:
+        made.home.zip = draw.choice(["", "123"])
+        made.home.next.of = draw.choice([0, 5])
+    if draw.random() < 0.7:
+        stamp = dt.datetime(1960, 1, 1, 1, 1, 1, 7) + dt.timedelta(draw.randrange(40000))
+        made.at.FromDatetime(stamp)
+    if draw.random() < 0.7:
+        made.visits.value = draw.choice([0, 7])
+    if draw.random() < 0.3:
+        made.mail = draw.choice(["", "a@b"])
+    elif draw.random() < 0.5:
+        made.phone = draw.choice([0, -5])
+    return made
+
+
+def expected(person) -> dict:
+    names = {0: "UNKNOWN", 1: "F", 5: "M"}
+    has = person.HasField
+    at = person.at.ToDatetime(dt.UTC) if has("at") else None
+    return {
+        **{name: getattr(person, name) for name, _, _ in PLAIN},
+        "age": person.age if has("age") else None,
+        "sex": names[person.sex],
+        "zip": person.home.zip if has("home") else None,
+        "of": names[person.home.next.of] if has("home") else None,
+        "at": at,
+        "visits": person.visits.value if has("visits") else None,
+        "mail": person.mail if has("mail") else None,
+        "phone": person.phone if has("phone") else None,
+    }
+
+
+@pytest.fixture(scope="module")
+def world():
+    memory = Memory()
+    number = memory.add(TEXT, "PROTOBUF")
+    return memory.values(list(COLUMNS), COLUMNS, "protobuf"), number
+
+
+def test_every_type_is_read_as_what_it_is(world):
+    values, number = world
+    draw = random.Random(1)
+    people = [somebody(draw) for _ in range(500)]
+    messages = [framed(number, SECOND + person.SerializeToString()) for person in people]
+    rows = values.read(messages, 3)
+    assert not rows.bad
+    assert rows.rows.tolist() == list(range(3, 503))
+    assert rows.batch.to_pylist() == [expected(person) for person in people]
+
+
+def test_fields_in_any_order_and_many_times_the_last_one_counts(world):
+    values, number = world
+    one, other = PERSON(ward="A", age=1), PERSON(ward="B", f64=2)
+    data = one.SerializeToString() + b"\x22\x01x" * 5000 + other.SerializeToString()
+    rows = values.read([framed(number, SECOND + data)], 0)
+    merged = PERSON()
+    merged.ParseFromString(data)
+    assert rows.batch.to_pylist() == [expected(merged)]
+
+
+@given(st.data())
+def test_damaged_messages_never_touch_their_neighbours(world, data):
+    values, number = world
+    person = somebody(random.Random(data.draw(st.integers(0, 20))))
+    whole = framed(number, SECOND + person.SerializeToString())
+    damaged = bytearray(whole[: data.draw(st.integers(5, len(whole)))])
+    for _ in range(data.draw(st.integers(0, 3)) if len(damaged) > 5 else 0):
+        damaged[data.draw(st.integers(5, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    rows = values.read([whole, bytes(damaged), whole], 0)
+    assert rows.n_rows == 3
+    found = dict(zip(rows.rows.tolist(), rows.batch.to_pylist(), strict=True))
+    assert found[0] == found[2] == expected(person)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x02",  # a path of one, and nothing there
+        b"\x82\x80\x80\x80\x80\x80\x01",
+        b"\x01",
+        SECOND + b"\x00",  # field 0
+        SECOND + b"\x0b",  # a group
+        SECOND + b"\x08",
+        SECOND + b"\x12\x05abc",
+        SECOND + b"\x18\x63",  # a sex that the schema doesn't know
+        SECOND + b"\x80\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  # u64 beyond 63 bits
+        SECOND + b"\x12\x01\xff",  # no UTF-8
+        SECOND + b"\x3a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x00",  # beyond all time
+        SECOND + b"\x32\x02\x0a\x05abcde",  # a zip that is longer than its address
+    ],
+)
+def test_each_broken_message_is_one_bad_row(world, data):
+    values, number = world
+    rows = values.read([framed(number, data)], 9)
+    assert [row.row for row in rows.bad] == [9]
+
+
+@pytest.mark.parametrize(
+    ("paths", "path", "reason"),
+    [
+        ({"x": "tags"}, SECOND, "field tags is repeated (column x)"),
+        ({"x": "scores"}, SECOND, "field scores is repeated (column x)"),
+        ({"x": "home"}, SECOND, "field home isn't a plain value (column x)"),
+        ({"x": "home.none"}, SECOND, "has no field home.none (column x)"),
+        ({"x": "ward"}, b"\x00", "has no field ward (column x)"),
+        ({"x": "x"}, b"\x02\x08", "has no such message type"),
+    ],
+)
+def test_schemas_without_the_column_make_bad_rows(paths, path, reason):
+    memory = Memory()
+    number = memory.add(TEXT, "PROTOBUF")
+    rows = memory.values(["x"], paths, "protobuf").read([framed(number, path)], 0)
+    assert [row.reason for row in rows.bad] == [f"schema {number} {reason}"]
+
+
+def test_other_message_types_of_the_schema_are_found_by_their_places():
+    memory = Memory()
+    number = memory.add(TEXT, "PROTOBUF")
+    messages = [framed(number, b"\x00" + b"\x08\x07"), framed(number, b"\x02\x00" + b"\x08\x08")]
+    rows = memory.values(["x"], kind="protobuf").read(messages, 0)
+    assert rows.batch["x"].to_pylist() == [7, 8]
+    deep = memory.values(["word"], kind="protobuf")
+    rows = deep.read([framed(number, b"\x04\x00\x00" + b"\x0a\x01A")], 0)
+    assert rows.batch["word"].to_pylist() == ["A"]
+
+
+def test_a_time_is_read_to_the_microsecond(world):
+    values, number = world
+    stamp = timestamp_pb2.Timestamp(seconds=-1, nanos=999_999_999)
+    person = PERSON(at=stamp)
+    rows = values.read([framed(number, SECOND + person.SerializeToString())], 0)
+    assert rows.batch["at"].to_pylist() == [dt.datetime(1969, 12, 31, 23, 59, 59, 999999, dt.UTC)]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("message A {", "ends in the middle"),
+        ("message A { int32 x = y; }", "without a number"),
+        ("message A { int32 x 1; }", "'1' where '=' is expected"),
+        ("message A { repeated group B = 1 { } }", "a group"),
+        ("enum A { B = C; }", "without a number"),
+        ("hello", "where a definition is expected"),
+        ("message A {" * 100, "nested too deeply"),
+    ],
+)
+def test_what_isnt_a_schema(text, why):
+    with pytest.raises(SchemaTextError, match=why):
+        parse_proto(text)
