@@ -20,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
+from shoal.testing.schema_registry import find_registry
 from tests.examples import examples
 from tests.mosquitto import Mosquitto, NoMosquittoError
 
@@ -48,7 +49,7 @@ PARTS = {
     "not compiled and not nightly": ("plain", "story"),
 }
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
-SERVERS = {"kafka", "broker", "own_broker", "mosquitto", "spark"}
+SERVERS = {"kafka", "broker", "own_broker", "schema_registry", "mosquitto", "spark"}
 #: Groups of tests that take longest: a minute of Spark, minutes of compiling.
 LONG = {"spark", "trees"}
 
@@ -189,6 +190,17 @@ def topic(kafka: str) -> Callable[..., str]:
         return name
 
     return make
+
+
+@pytest.fixture(scope="session")
+def schema_registry() -> Iterator[str]:
+    """The address of a schema registry. Where there can't be one, the test is skipped."""
+    with ExitStack() as stack:
+        try:
+            address = stack.enter_context(find_registry())
+        except NoBrokerError as error:
+            pytest.skip(str(error))
+        yield address
 
 
 @pytest.fixture

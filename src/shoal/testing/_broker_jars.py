@@ -1,4 +1,4 @@
-"""Find Java for the broker, and fetch its jars."""
+"""Find Java for servers of tests, and fetch their jars from Maven Central."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import fcntl
 import os
 import shutil
 import subprocess
+import tarfile
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shoal.errors import ResourceError
 
-__all__ = ["NoBrokerError", "java", "kafka_jars"]
+__all__ = ["NoBrokerError", "java", "kafka_jars", "registry_app"]
 
 #: Which Kafka, as Maven names it.
 VERSION = "4.1.0"
+#: Which Apicurio Registry.
+REGISTRY_VERSION = "3.0.9"
 #: How long, in seconds, fetching may take.
 FETCH_SECONDS = 600
+#: How a message begins.
+NO_JARS = "no Kafka broker: its jars"
 POM = f"""\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -50,52 +56,76 @@ def java() -> str:
 
 
 def kafka_jars() -> Path:
-    """Return the folder with the broker's jars; fetch them first if it doesn't exist.
+    """Return the folder with the broker's jars; fetch them first if it doesn't exist."""
 
-    Two processes that find it missing at the same time fetch once: the second waits.
+    def fetch(folder: Path, jars: Path) -> None:
+        pom = folder / "pom.xml"
+        pom.write_text(POM)
+        _maven(
+            "--file", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={jars}",
+            "-DincludeScope=runtime",
+        )  # fmt: skip
+
+    return _cached(f"kafka-{VERSION}", fetch, "kafka_*.jar")
+
+
+def registry_app() -> Path:
+    """Return the jar of a schema registry; fetch it and what it needs if it doesn't exist."""
+
+    def fetch(folder: Path, jars: Path) -> None:
+        artifact = f"io.apicurio:apicurio-registry-app:{REGISTRY_VERSION}:tar.gz:all"
+        _maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}")
+        for archive in folder.glob("*.tar.gz"):
+            with tarfile.open(archive) as packed:
+                packed.extractall(jars, filter="data")
+            archive.unlink()
+
+    pattern = "apicurio-registry-app-*-runner.jar"
+    return next(_cached(f"apicurio-{REGISTRY_VERSION}", fetch, pattern).glob(pattern))
+
+
+def _cached(name: str, fetch: Callable[[Path, Path], None], pattern: str) -> Path:
+    """Return a folder with jars; fetch them first if it doesn't exist.
+
+    ``fetch`` is called with a temporary folder, and the folder in it for the jars. Two processes
+    that find it missing at the same time fetch once: the second waits.
     """
     base = os.environ.get("SHOAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     parent = Path(base).expanduser() / "shoal"
-    folder = parent / f"kafka-{VERSION}"
+    folder = parent / name
     if folder.is_dir():
         return folder
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (parent / f"kafka-{VERSION}.lock").open("w") as lock:
+        with (parent / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _fetch(parent, folder)
+                with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=parent) as temporary:
+                    jars = Path(temporary) / "jars"
+                    fetch(Path(temporary), jars)
+                    if not any(jars.glob(pattern)):
+                        raise NoBrokerError(f"{NO_JARS} can't be fetched: Maven didn't say why")
+                    jars.rename(folder)
     except OSError as error:
-        raise NoBrokerError(
-            f"no Kafka broker: its jars can't be kept in {parent}: {error.strerror}"
-        ) from None
+        raise NoBrokerError(f"{NO_JARS} can't be kept in {parent}: {error.strerror}") from None
     return folder
 
 
-def _fetch(parent: Path, folder: Path) -> None:
+def _maven(*words: str) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise NoBrokerError(
             "no Kafka broker: there is no mvn (Maven) in the path to fetch its jars with"
         )
-    with tempfile.TemporaryDirectory(prefix=f"kafka-{VERSION}-", dir=parent) as folder_of_new:
-        pom = Path(folder_of_new) / "pom.xml"
-        pom.write_text(POM)
-        jars = Path(folder_of_new) / "jars"
-        command = [
-            maven, "--batch-mode", "--quiet", "--file", str(pom), "dependency:copy-dependencies",
-            f"-DoutputDirectory={jars}", "-DincludeScope=runtime",
-        ]  # fmt: skip
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise NoBrokerError(
-                f"no Kafka broker: its jars weren't fetched within {FETCH_SECONDS} seconds"
-            ) from None
-        if done.returncode or not any(jars.glob("kafka_*.jar")):
-            said = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")]
-            why = said[0].removeprefix("[ERROR]").strip() if said else "Maven didn't say why"
-            raise NoBrokerError(f"no Kafka broker: its jars can't be fetched: {why}")
-        jars.rename(folder)
+    command: Sequence[str] = [maven, "--batch-mode", "--quiet", *words]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        what = f"weren't fetched within {FETCH_SECONDS} seconds"
+        raise NoBrokerError(f"{NO_JARS} {what}") from None
+    if done.returncode:
+        said = [line for line in done.stdout.splitlines() if line.startswith("[ERROR]")]
+        why = said[0].removeprefix("[ERROR]").strip() if said else "Maven didn't say why"
+        raise NoBrokerError(f"{NO_JARS} can't be fetched: {why}")

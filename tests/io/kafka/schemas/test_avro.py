@@ -137,8 +137,10 @@ def test_numbers_and_texts_that_cant_be_are_bad_rows():
     memory = Memory()
     fee = {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}
     schema = record(
-        ("at", {"type": "long", "logicalType": "timestamp-millis"}), ("fee", fee), ("word", "string")
-    )  # fmt: skip
+        ("at", {"type": "long", "logicalType": "timestamp-millis"}),
+        ("fee", fee),
+        ("word", "string"),
+    )
     number = memory.add(schema)
     zero, one, word = b"\x00", b"\x02\x01", b"\x02A"
     most = (10**38 - 1).to_bytes(16, "big", signed=True)

@@ -118,7 +118,7 @@ def test_a_replay_finds_no_schema_that_wasnt_there_the_first_time(monkeypatch):
 
 
 def test_a_schema_that_is_gone_at_a_replay_ends_it():
-    with pytest.raises(CheckpointError, match="read with schema 1, which isn't in the registry any"):
+    with pytest.raises(CheckpointError, match="with schema 1, which isn't in the registry any"):
         Memory().values(["age"]).read([avro(1, OLD, {"age": 1, "sex": "M"})], 0, lost=[])
 
 

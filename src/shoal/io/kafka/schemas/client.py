@@ -182,6 +182,9 @@ class Registry:
                     text = f"{self._settings.where}: answers {status}: {error.error_message}"
                     raise ResourceError(text) from None
                 why = f"it answers {status}"
+            except (TypeError, AttributeError):
+                # No answer of a registry, but a client that isn't the one that is expected.
+                raise
             except Exception as error:
                 if _is_untrusted(error):
                     raise ResourceError(
