@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -88,10 +89,15 @@ def test_a_stop_ends_the_waiting(fake):
     fake.answers += [(200, [])]
     registry.check()
     fake.answers += [(503, {})] * 1000
-    threading.Timer(0.2, stopped.set).start()
+
+    def stop_when_away() -> None:
+        while not registry.is_away:
+            time.sleep(0.01)
+        stopped.set()
+
+    threading.Thread(target=stop_when_away).start()
     with pytest.raises(AwayError):
         registry.schema(1)
-    assert registry.is_away
 
 
 @pytest.mark.parametrize(

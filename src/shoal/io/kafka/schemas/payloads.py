@@ -60,7 +60,7 @@ class RegisteredPayloads(Payloads):
         self._stopped = threading.Event()
         self._registry = registry or Registry(settings.registry, self._stopped)
         self._head = b""
-        self._rows: list[bytes] = []
+        self._made: list[bytes] = []
 
     def open(self) -> None:
         """Register the schema.
@@ -80,10 +80,10 @@ class RegisteredPayloads(Payloads):
     def _take(self, batch: pa.RecordBatch) -> None:
         columns = [self._form.encoded(batch.column(field.name), field) for field in self._schema]
         head = pa.array([self._head], pa.binary()).take(pa.array([0] * batch.num_rows))
-        self._rows = pc.binary_join_element_wise(head, *columns, b"").to_pylist()
+        self._made = pc.binary_join_element_wise(head, *columns, b"").to_pylist()
 
     def _value(self, begin: int, end: int) -> bytes:
-        return self._rows[begin]
+        return self._made[begin]
 
 
 class Form(ABC):
