@@ -33,14 +33,15 @@ class AvroJob(KafkaJob):
         ends = f"format = 'avro'\nregistry = '{self.registry}'\n"
         job = job.replace("rows = 7\n", ends).replace("[output]\n", f"{ends}[output]\n")
         self.job.write_text(job)
-        self.client = SchemaRegistryClient({"url": self.registry})
 
     def feed(self, table: pa.Table, draw: random.Random) -> None:
         """Send rows, with another schema each time, and rows that can't be read between them."""
         columns = [(field.name, ["null", KINDS[str(field.type)]]) for field in table.schema]
         more = (f"more{draw.randrange(10**6)}", "int")
         schema = record(*draw.sample([*columns, more], len(columns) + 1))
-        number = self.client.register_schema(f"{self.source}-{more[0]}", Schema(json.dumps(schema)))
+        text = Schema(json.dumps(schema), "AVRO")
+        with SchemaRegistryClient({"url": self.registry}) as client:
+            number = client.register_schema(f"{self.source}-{more[0]}", text)
         rows = [avro(number, schema, {**row, more[0]: 1}) for row in table.to_pylist()]
         rows.insert(draw.randrange(len(rows)), framed(number, b"\x02"))
         rows.insert(draw.randrange(len(rows)), framed(10**9 + number, b"\x02"))
@@ -55,7 +56,8 @@ class AvroJob(KafkaJob):
         for value in found:
             number = int.from_bytes(value[1:5], "big")
             if number not in schemas:
-                text = self.client.get_schema(number).schema_str
+                with SchemaRegistryClient({"url": self.registry}) as client:
+                    text = client.get_schema(number).schema_str
                 schemas[number] = fastavro.parse_schema(json.loads(text))
             row = fastavro.schemaless_reader(io.BytesIO(value[5:]), schemas[number], None)
             lines.append(json.dumps(row).encode())

@@ -52,6 +52,10 @@ class Values(ABC):
         """Whether something that is needed to read messages doesn't answer."""
         return False
 
+    def close(self) -> None:
+        """Close connections, if there are any."""
+        return
+
     @abstractmethod
     def read(
         self,

@@ -69,7 +69,11 @@ class KafkaSource:
         self._closed = False
         self._n_messages = FIRST_MESSAGES
         self._row = 0
-        self._reader = PartitionReader(settings, self._stopped)
+        try:
+            self._reader = PartitionReader(settings, self._stopped)
+        except BaseException:
+            self._values.close()
+            raise
         try:
             self._n_partitions, owned = self._owned()
             self._reader.topic.open()
@@ -200,6 +204,7 @@ class KafkaSource:
         if not self._closed:
             self._closed = True
             self._reader.close()
+            self._values.close()
 
     def _chunk(self, messages: list[Any], lost: Sequence[int] | None = None) -> Chunk:
         values = [message.value() for message in messages]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
 import random
 
@@ -140,10 +141,18 @@ def expected(person) -> dict:
     }
 
 
-@pytest.fixture(scope="module")
-def world():
+def compiled() -> str:
+    """The schema as Confluent's Python client registers it; the second type is the first here."""
+    found = descriptor_pb2.FileDescriptorProto()
+    PERSON.DESCRIPTOR.file.CopyToProto(found)
+    found.message_type.insert(0, descriptor_pb2.DescriptorProto(name="Other"))
+    return base64.b64encode(found.SerializeToString()).decode()
+
+
+@pytest.fixture(scope="module", params=["text", "compiled"])
+def world(request):
     memory = Memory()
-    number = memory.add(TEXT, "PROTOBUF")
+    number = memory.add(TEXT if request.param == "text" else compiled(), "PROTOBUF")
     return memory.values(list(COLUMNS), COLUMNS, "protobuf"), number
 
 
@@ -250,7 +259,8 @@ def test_a_time_is_read_to_the_microsecond(world):
         ("message A { int32 x 1; }", "'1' where '=' is expected"),
         ("message A { repeated group B = 1 { } }", "a group"),
         ("enum A { B = C; }", "without a number"),
-        ("hello", "where a definition is expected"),
+        ("hello!", "where a definition is expected"),
+        ("hell", "neither a text nor a descriptor"),
         ("message A {" * 100, "nested too deeply"),
     ],
 )

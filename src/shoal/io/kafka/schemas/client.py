@@ -93,6 +93,10 @@ class Registry:
         """Raise `ResourceError` if no registry answers, or it refuses."""
         self._ask(lambda: self._client.get_subjects(limit=1))
 
+    def close(self) -> None:
+        """Close the connections. Closing twice does no harm."""
+        self._client.close()
+
     def schema(self, number: int) -> Registered | None:
         """Return the schema with an id; None if there is none.
 

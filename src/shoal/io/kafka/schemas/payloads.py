@@ -70,7 +70,11 @@ class RegisteredPayloads(Payloads):
         ResourceError
             If it isn't compatible with the subject, or no registry answers.
         """
-        number = self._registry.register(self._subject, self._form.kind, self._form.text)
+        try:
+            number = self._registry.register(self._subject, self._form.kind, self._form.text)
+        finally:
+            # It isn't needed any more.
+            self._registry.close()
         self._head = struct.pack(">bI", 0, number) + self._form.head
 
     def stop(self) -> None:

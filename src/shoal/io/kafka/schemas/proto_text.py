@@ -1,10 +1,16 @@
-"""Read the text of a Protobuf schema: its messages, their fields and their types."""
+"""Read a Protobuf schema: its messages, their fields and their types.
+
+A registry has the text of a schema, or a compiled descriptor as Base64: Confluent's Python client
+registers that, and not every registry turns it into text.
+"""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from shoal.io.kafka.schemas.avro import SchemaTextError
 
@@ -27,6 +33,14 @@ message BoolValue { bool value = 1; }
 message StringValue { string value = 1; }
 message BytesValue { bytes value = 1; }
 """
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]+=*\s*")
+#: Plain types by their numbers in a descriptor.
+_NUMBERED = {
+    1: "double", 2: "float", 3: "int64", 4: "uint64", 5: "int32", 6: "fixed64", 7: "fixed32",
+    8: "bool", 9: "string", 12: "bytes", 13: "uint32", 15: "sfixed32", 16: "sfixed64",
+    17: "sint32", 18: "sint64",
+}  # fmt: skip
+_GROUP, _REPEATED = 10, 3
 _LABELS = ("optional", "required", "repeated")
 
 
@@ -130,10 +144,59 @@ def parse_proto(text: str, referenced: Iterable[str] = ()) -> ProtoFile:
     """
     made = ProtoFile()
     for other in (_BUILT_IN, *referenced):
-        _Parser(other, made).file()
+        _read(other, made)
     made.messages = []
-    _Parser(text, made).file()
+    _read(text, made)
     return made
+
+
+def _read(text: str, made: ProtoFile) -> None:
+    if _BASE64.fullmatch(text):
+        _Described(text, made)
+    else:
+        _Parser(text, made).file()
+
+
+class _Described:
+    """Reads a compiled descriptor."""
+
+    def __init__(self, text: str, made: ProtoFile) -> None:
+        try:
+            from google.protobuf.descriptor_pb2 import FileDescriptorProto
+            from google.protobuf.message import DecodeError
+        except ImportError:
+            raise SchemaTextError("is compiled, and protobuf isn't installed to read it") from None
+        try:
+            file = FileDescriptorProto.FromString(base64.b64decode(text))
+        except (ValueError, DecodeError):
+            raise SchemaTextError("is neither a text nor a descriptor") from None
+        self._made = made
+        self._is_implicit = file.syntax == "proto3"
+        made.messages += [self._message(one, file.package) for one in file.message_type]
+        for one in file.enum_type:
+            self._enum(one, file.package)
+
+    def _message(self, given: Any, scope: str) -> Message:
+        made = Message(f"{scope}.{given.name}" if scope else given.name)
+        self._made.add(made)
+        for one in given.enum_type:
+            self._enum(one, made.name)
+        made.inner = [self._message(one, made.name) for one in given.nested_type]
+        for one in given.field:
+            if one.type == _GROUP:
+                raise SchemaTextError("has a group, which isn't supported")
+            has_presence = not self._is_implicit or one.HasField("oneof_index")
+            made.fields[one.name] = Field(
+                one.name, one.number, _NUMBERED.get(one.type, one.type_name), made.name,
+                one.label == _REPEATED, has_presence,
+            )  # fmt: skip
+        return made
+
+    def _enum(self, given: Any, scope: str) -> None:
+        made = Enumeration(f"{scope}.{given.name}" if scope else given.name)
+        self._made.add(made)
+        for one in given.value:
+            made.values.setdefault(one.number, one.name)
 
 
 class _Parser:

@@ -86,7 +86,11 @@ class RegisteredValues(Values):
         self._paths = {name: settings.fields.get(name, name) for name in columns}
         self._kinds: dict[str, list[str]] = {}
         self._registry = registry or Registry(settings.registry, stopped)
-        self._registry.check()
+        try:
+            self._registry.check()
+        except BaseException:
+            self._registry.close()
+            raise
         self._readers: OrderedDict[int, Maker] = OrderedDict()
         #: When a schema that wasn't there was asked for.
         self._asked: OrderedDict[int, float] = OrderedDict()
@@ -104,6 +108,10 @@ class RegisteredValues(Values):
     def is_away(self) -> bool:
         """Whether no registry answers."""
         return self._registry.is_away
+
+    def close(self) -> None:
+        """Close the connection to the registry."""
+        self._registry.close()
 
     def read(
         self,
