@@ -9,6 +9,7 @@ machine slows them alike; the figures are medians, and ratios to JSON.
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import threading
 import time
@@ -81,7 +82,7 @@ def worlds(batch: pa.RecordBatch) -> dict[str, tuple[Payloads, Callable[[list[by
         payloads = RegisteredPayloads(settings, schema, registry)
         payloads.open()
         reader = RegisteredValues(settings, COLUMNS, threading.Event(), registry)
-        made[form] = (payloads, lambda found, reader=reader: reader.read(found, 0))
+        made[form] = (payloads, functools.partial(reader.read, first_row=0))
     return made
 
 

@@ -245,7 +245,7 @@ def _spans(messages: list[Any], lost: Sequence[int]) -> tuple[Span, ...]:
     Schemas that weren't there are noted in the first one.
     """
     by_partition = itertools.groupby(messages, key=lambda message: int(message.partition()))
-    spans = []
+    spans: list[Span] = []
     for partition, found in by_partition:
         offsets = [message.offset() for message in found]
         noted = () if spans else lost

@@ -303,7 +303,6 @@ class _Pass:
 
     def __init__(self, cursor: Cursor, columns: Mapping[str, Column]) -> None:
         self._cursor, self._columns = cursor, columns
-        self._scalar: memoryview | None = None
 
     def record(self, schema: Type, who: Ints, wanted: _Wanted, depth: int) -> None:
         """Pass over the fields of a record."""
@@ -367,10 +366,8 @@ class _Pass:
     def _skip_blocks(self, schema: Type, who: Ints) -> None:
         """Skip arrays and maps, message by message: each has a length of its own."""
         cursor = self._cursor
-        if self._scalar is None:
-            self._scalar = memoryview(cursor.data)
         for message in who[~cursor.broken[who]].tolist():
-            skip = _Skip(self._scalar, int(cursor.at[message]), int(cursor.end[message]))
+            skip = _Skip(cursor.raw, int(cursor.at[message]), int(cursor.end[message]))
             try:
                 skip.value(schema, 0)
                 cursor.at[message] = skip.at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import ssl
 import threading
@@ -154,9 +155,10 @@ class Registry:
                 raise ResourceError(
                     f"{self._settings.where}: {who} refers to more than {MOST_REFERENCES} others."
                 )
-            version = self._ask(
-                lambda one=one: self._client.get_version(one.subject, one.version, deleted=True)
+            ask = functools.partial(
+                self._client.get_version, one.subject, one.version, deleted=True
             )
+            version = self._ask(ask)
             if version is None:
                 raise ResourceError(
                     f"{self._settings.where}: {who} refers to version {one.version} of subject "

@@ -75,7 +75,7 @@ class Column:
 
     def numbers(self, who: Ints) -> Ints:
         """Return the numbers of some messages."""
-        return self._values[who]
+        return self._values[who].astype(np.int64)
 
     def array(self, cursor: Cursor) -> pa.Array:
         """Return the column; messages with a value that can't be one are marked as broken."""

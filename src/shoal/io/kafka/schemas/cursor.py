@@ -41,7 +41,9 @@ class Cursor:
     """
 
     def __init__(self, data: bytes, at: Ints, end: Ints) -> None:
-        self.data: Bytes = np.frombuffer(data + bytes(_MARGIN), np.uint8)
+        #: The same bytes, with a margin, for one message and for many.
+        self.raw = memoryview(data + bytes(_MARGIN))
+        self.data: Bytes = np.frombuffer(self.raw, np.uint8)
         self.at = at.astype(np.int64)
         self.end = end.astype(np.int64)
         self.broken = np.zeros(len(at), np.bool_)
@@ -89,7 +91,8 @@ class Cursor:
         start[self.broken[who]] = 0
         # The margin is enough for the longest number; a longer value is within its message.
         places = start[:, None] + np.arange(n_bytes)
-        return self.data[np.minimum(places, len(self.data) - 1)]
+        found: Bytes = self.data[np.minimum(places, len(self.data) - 1)]
+        return found
 
     def slices(self, who: Ints, lengths: Ints) -> tuple[Ints, Ints]:
         """Pass over this many bytes of each message; return where they begin, and how many."""

@@ -182,7 +182,7 @@ def proto_paths(schema: ProtoFile, message: Message, before: str = "") -> dict[s
         kind = schema.type_of(one)
         if isinstance(kind, Message) and kind.name != _TIMESTAMP:
             if _is_wrapper(kind):
-                kind, one = None, kind.fields["value"]
+                one, kind = kind.fields["value"], None
             else:
                 paths |= proto_paths(schema, kind, f"{before}{name}.")
                 continue
@@ -197,7 +197,7 @@ class _Pass:
 
     def __init__(self, cursor: Cursor, columns: Mapping[str, Column]) -> None:
         self._cursor, self._columns = cursor, columns
-        self._data = memoryview(cursor.data)
+        self._data = cursor.raw
 
     def message(self, who: Ints, end: Ints, wanted: Mapping[int, _Wanted]) -> None:
         """Pass over messages up to positions; ``end`` has one for each of ``who``."""
@@ -308,7 +308,8 @@ class _Pass:
             return values
         places = np.minimum(np.searchsorted(one.numbers, values), len(one.numbers) - 1)
         # A number that the schema doesn't know makes the message a bad row.
-        return np.where(one.numbers[places] == values, places, -1)
+        known: Ints = np.where(one.numbers[places] == values, places, -1)
+        return known
 
     def _fixed(self, who: Ints, one: _Wanted, column: Column) -> None:
         form = np.dtype(_FIXED[one.kind])

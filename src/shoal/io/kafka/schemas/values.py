@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -322,6 +322,6 @@ def _groups(ids: Ints) -> list[tuple[int, Ints]]:
     return [(int(n), np.flatnonzero(ids == n)) for n in numbers[order] if n >= 0]
 
 
-def _shorten(kept: OrderedDict[int, object]) -> None:
+def _shorten(kept: OrderedDict[int, Any]) -> None:
     while len(kept) > MOST_SCHEMAS:
         kept.popitem(last=False)
