@@ -17,6 +17,7 @@ __all__ = ["TopicWriter", "messages_of_rows", "read_stream", "rows_of_messages"]
 
 def read_stream(session: SparkSession, kafka: KafkaSettings, asked: SparkInput) -> DataFrame:
     """Return the rows of a topic as a stream."""
+    _refuse_schemas(kafka, "input")
     stream = session.readStream.format("kafka").options(
         **_options(kafka), subscribe=kafka.topic, startingOffsets=kafka.start, failOnDataLoss="true"
     )
@@ -58,6 +59,7 @@ class TopicWriter:
     """Writes rows to a topic. Spark writes at least once; headers identify repeated messages."""
 
     def __init__(self, kafka: KafkaSettings) -> None:
+        _refuse_schemas(kafka, "output")
         if kafka.format != "json":
             raise JobError(Problem("output.format", "must be json on Spark", repr(kafka.format)))
         self._options, self._topic = _options(kafka), kafka.topic
@@ -81,6 +83,13 @@ def messages_of_rows(rows: DataFrame, epoch: str) -> DataFrame:
     )
     value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
     return rows.select(value.alias("value"), headers.alias("headers"))
+
+
+def _refuse_schemas(kafka: KafkaSettings, section: str) -> None:
+    if kafka.registry is not None:
+        what = "isn't supported on Spark: messages must be JSON or CSV there"
+        fix = "Use `shoal run`, or read the stream yourself, and call shoal.spark.publish"
+        raise JobError(Problem(f"{section}.registry", what, None, fix))
 
 
 def _options(kafka: KafkaSettings) -> dict[str, Any]:
