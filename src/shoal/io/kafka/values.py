@@ -22,6 +22,7 @@ from shoal.io.base import BadRow, choose_columns
 from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
 from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values
+from shoal.io.kafka.schemas.values import RegisteredValues
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.readable import broken_text, is_readable, readable_batch
 from shoal.io.streams import Input
@@ -48,8 +49,6 @@ def values_for(
         If the format needs a schema registry, and none answers.
     """
     if settings.registry is not None:
-        from shoal.io.kafka.schemas.values import RegisteredValues
-
         return RegisteredValues(settings, columns, stopped or threading.Event())
     if settings.format == "json":
         return JsonValues(columns)
