@@ -92,7 +92,7 @@ def test_killed_again_and_again_a_reader_has_every_row_once(
     seen = job.published("read_uncommitted")
     assert len(seen) >= len(published) == len(set(published))
     assert set(seen) == set(published)
-    bad = [(one.folder / "job.quarantine.jsonl").read_text() for one in (job, whole)]
+    bad = [(one.folder / f"{one.sink}.quarantine.jsonl").read_text() for one in (job, whole)]
     assert bad[0] == bad[1]
     assert bad[0].count("\n") == 3 * N_KILLS
 
