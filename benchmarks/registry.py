@@ -39,6 +39,9 @@ class OneSchema:
     def check(self) -> None:
         return
 
+    def close(self) -> None:
+        return
+
     def register(self, subject: str, kind: str, text: str) -> int:
         self.schema_text = Registered(kind, text, {})
         return 1

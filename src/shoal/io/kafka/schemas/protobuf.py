@@ -299,7 +299,7 @@ class _Pass:
         if one.kind == "uint32":
             return values & 0xFFFFFFFF
         if one.kind == "bool":
-            return (values != 0).astype(np.int64)
+            return np.not_equal(values, 0).astype(np.int64)
         if one.kind == "uint64" and (values < 0).any():
             cursor.fail(who[values < 0])
         if one.kind in ("int32", "enum"):
