@@ -138,9 +138,8 @@ Write "env:NAME" or "file:PATH", and keep the secret there.
 def wrong_paths(fields: Mapping[str, str]) -> list[Problem]:
     """Return the problems of the paths of columns.
 
-    >>> [str(problem) for problem in wrong_paths({"zip": "address.zip", "x": "a[0]"})]
-    ["fields.x: isn't a path; got 'a[0]'. Write names of fields with dots between them: \
-address.zip"]
+    >>> [problem.key for problem in wrong_paths({"zip": "address.zip", "x": "a[0]"})]
+    ['fields.x']
     """
     fix = "Write names of fields with dots between them: address.zip"
     return [
