@@ -30,6 +30,8 @@ TABLE = pa.table(
         "born": pa.array([dt.date(1900, 1, 1), None, dt.date(2026, 1, 1), dt.date(1970, 1, 1)]),
         "fee": pa.array([Decimal("-1.23"), None, Decimal("99999999.99"), Decimal(0)],
                         pa.decimal128(10, 2)),
+        "debt": pa.array([Decimal(f"-9{'8' * 35}.76"), None, Decimal("0.01"), Decimal(1)],
+                         pa.decimal128(38, 2)),
         "is_new": pa.array([True, False, None, True]),
         "raw": pa.array([b"", b"\x00", None, b"x" * 300]),
         "nothing": pa.nulls(4),
