@@ -8,7 +8,8 @@ A page has three kinds of steps:
 - a block of ``console``: each line after ``$`` is typed, and what the page shows below it must be
   what is printed, stderr included. ``…`` stands for anything. A command that fails is followed by
   ``$ echo $?``;
-- a block below ``<!-- file NAME -->`` is the text of a file that the reader saves;
+- a block below ``<!-- file NAME -->`` is the text of a file that the reader saves, and one below
+  ``<!-- more NAME -->`` is added to its end;
 - a block of ``diff`` below ``<!-- edit NAME -->`` is a change that the reader makes to one.
 
 What is below ``<!-- by hand: … -->`` isn't done here, for the reason that the comment says.
@@ -170,10 +171,11 @@ def follow(page: Path, folder: Path, here: Mapping[str, str] | None = None) -> P
             if block.mark.startswith("by hand: "):
                 continue
             verb, _, name = block.mark.partition(" ")
-            if verb in ("file", "edit"):
+            if verb in ("file", "more", "edit"):
                 path = Path(shell.run("pwd")[1].strip()) / name
+                before = "" if verb == "file" else path.read_text()
                 text = replaced(block.text, here)
-                path.write_text(edited(path.read_text(), text) if verb == "edit" else text)
+                path.write_text(edited(before, text) if verb == "edit" else before + text)
                 continue
             for command in commands(block) if block.kind == "console" else ():
                 _do(shell, block.page, command, here)
