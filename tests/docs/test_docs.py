@@ -51,7 +51,7 @@ class Block:
 
 
 def name(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
+    return page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else page.name
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_block_is_of_a_known_kind() -> None:
-    known = {"toml", "toml wrong", "python", "python notest", "sh", "console", "text"}
+    known = {"toml", "toml wrong", "python", "python notest", "sh", "console", "text", "diff"}
     assert {block.kind for block in BLOCKS} <= known
 
 
@@ -114,7 +114,8 @@ def test_python_runs(page: Path) -> None:
     """The examples of a page, one after the other, in one name space."""
     scope: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
-        if block.kind != "python" or block.mark.startswith("from "):
+        # Files that a tutorial has its reader save are run by the tutorial.
+        if block.kind != "python" or block.mark.startswith(("from ", "file ", "more ")):
             continue
         examples = doctest.DocTestParser().get_doctest(
             block.text, scope, str(block), block.page, block.line

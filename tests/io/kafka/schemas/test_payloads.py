@@ -77,7 +77,7 @@ def test_what_is_written_can_be_read_again_in_both_formats():
         assert rows.batch.to_pylist() == table.to_pylist()
 
 
-PROTOBUF = TABLE.drop_columns(["born", "fee"])
+PROTOBUF = TABLE.drop_columns(["born", "fee", "debt"])
 
 
 @given(st.lists(st.tuples(st.none() | st.text(), st.none() | st.integers(-(2**63), 2**63 - 1))))
