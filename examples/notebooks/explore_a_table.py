@@ -121,7 +121,7 @@ def _():
 
 @app.cell
 def _(people, policy, result, schema):
-    report = shoal.audit(schema, policy, result, original=people)
+    report = shoal.audit(schema, policy, result, original=people, numeric="bounds")
     mo.md(f"""
     ## Is it kept?
 

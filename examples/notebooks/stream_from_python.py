@@ -35,7 +35,7 @@ def _():
     town = {"Town": {"North": ["Harbour", "Hill"], "South": ["Station", "Park", "Stadium"]}}
     schema = Schema(
         subject="rider",
-        quasi=[Quasi("age", Range(10, 100, step=1)), Quasi("zone", Hierarchy.nested(town))],
+        quasi=[Quasi("age", Range(10, 100, step=1)), Quasi("zone", Hierarchy.from_dict(town))],
     )
     draw = random.Random(5)
     zones = [zone for part in town["Town"].values() for zone in part]
