@@ -81,9 +81,12 @@ def commands(block: Block) -> Iterator[Command]:
 
 def is_as_shown(expected: str, got: str) -> bool:
     """Whether an output is the one on the page, where ``…`` stands for anything."""
-    lines = "\n".join(line.rstrip() for line in got.strip("\n").splitlines())
-    pattern = ".*?".join(map(re.escape, expected.strip("\n").split("…")))
-    return re.fullmatch(pattern, lines, re.S) is not None
+    shown, printed = (
+        "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+        for text in (expected, got)
+    )
+    pattern = ".*?".join(map(re.escape, shown.split("…")))
+    return re.fullmatch(pattern, printed, re.S) is not None
 
 
 def edited(text: str, change: str) -> str:
