@@ -20,6 +20,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -28,7 +30,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,15 +121,15 @@ class Shell:
         )
         self._bash.stdin.flush()
         printed = ""
-        with_timeout = threading.Timer(TIMEOUT_SECONDS, self._bash.kill)
-        with_timeout.start()
+        timer = threading.Timer(TIMEOUT_SECONDS, self._kill)
+        timer.start()
         try:
             while mark not in printed:
                 line = self._bash.stdout.readline()
                 assert line, f"the shell ended, or a command took too long:\n{command}\n{printed}"
                 printed += line
         finally:
-            with_timeout.cancel()
+            timer.cancel()
         output, _, code = printed.rpartition(mark)
         return int(code), output
 
@@ -138,17 +140,28 @@ class Shell:
         return 60 * sum(map(float, minutes)) + sum(map(float, seconds))
 
     def close(self) -> None:
-        """End the shell."""
+        """End the shell, and what it has left in the background."""
         assert self._bash.stdin is not None
-        self._bash.stdin.close()
-        self._bash.wait(TIMEOUT_SECONDS)
         assert self._bash.stdout is not None
+        self._bash.stdin.close()
+        self._kill()
+        self._bash.wait()
         self._bash.stdout.close()
 
+    def _kill(self) -> None:
+        """Kill the session of the shell, which is its own."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._bash.pid, signal.SIGKILL)
 
-def environment(tools: Path) -> dict[str, str]:
+
+def environment(tools: Path, here: Mapping[str, str]) -> dict[str, str]:
     """What a reader has after the set-up: the programs on the path, and where the examples are."""
     tools.mkdir(parents=True, exist_ok=True)
+    examples = shutil.copytree(
+        ROOT / "examples", tools / "examples", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for job in examples.rglob("*.toml"):
+        job.write_text(replaced(job.read_text(), here))
     python = shlex.quote(sys.executable)
     for name, words in {"python": "", "shoal": '-c "from shoal.cli import main; main()" '}.items():
         program = tools / name
@@ -158,7 +171,7 @@ def environment(tools: Path) -> dict[str, str]:
         **os.environ,
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path))),
-        "EXAMPLES": str(ROOT / "examples"),
+        "EXAMPLES": str(examples),
         "COLUMNS": "100",
     }
 
@@ -167,7 +180,7 @@ def follow(page: Path, folder: Path, here: Mapping[str, str] | None = None) -> P
     """Do all that a page says, in an empty folder; ``here`` has other words for some of it."""
     here = here or {}
     folder.mkdir(parents=True, exist_ok=True)
-    shell = Shell(folder, environment(folder.parent / f"{folder.name}-tools"))
+    shell = Shell(folder, environment(folder.parent / f"{folder.name}-tools", here))
     started, n_commands = time.monotonic(), 0
     try:
         for block in blocks(page):
