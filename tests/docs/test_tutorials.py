@@ -14,7 +14,18 @@ import pytest
 
 from shoal.testing.broker import NoBrokerError
 from tests.docs.test_docs import ROOT
-from tests.docs.tutorials import FOLDER, INDEX, edited, follow, is_as_shown, pages, with_broker
+from tests.docs.tutorials import (
+    FOLDER,
+    INDEX,
+    Pace,
+    edited,
+    follow,
+    is_as_shown,
+    line,
+    pages,
+    with_broker,
+    with_line,
+)
 
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.py"))
 #: What takes a few seconds in plain Python, and runs in `make test`; all others are nightly.
@@ -133,6 +144,19 @@ def test_a_change_must_fit_one_place() -> None:
     assert edited("a\nb\nc\n", " a\n-b\n+d\n") == "a\nd\nc\n"
     with pytest.raises(AssertionError, match="2 places"):
         edited("a\na\n", "-a\n+b\n")
+
+
+def test_a_line_of_the_times_is_replaced_and_the_others_stay() -> None:
+    first, *_, last = pages()
+    index = INDEX.read_text(encoding="utf-8")
+    for page, n_commands in [(last, 7), (first, 8), (first, 9)]:
+        index = with_line(index, page, line(page, Pace(n_commands, 2.0, 1.0)))
+    lines = [each for each in index.splitlines() if each.endswith("| 2 s | 1 s |")]
+    assert [f"({page.name})" in each for page, each in zip((first, last), lines, strict=True)] == [
+        True,
+        True,
+    ]
+    assert ["| 9 |" in lines[0], "| 7 |" in lines[1]] == [True, True]
 
 
 # -- notebooks ----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Follow the tutorials as a reader does: commands in order, in an empty folder, outputs compared.
 
 python -m tests.docs.tutorials        follow all of them; write how long they take into their index
-python -m tests.docs.tutorials 1 4    follow these two; write nothing
+python -m tests.docs.tutorials 1 4    follow these two; with -v, print what their commands print
 
 A page has three kinds of steps:
 
@@ -238,31 +238,37 @@ def n_words(page: Path) -> int:
     return len(FENCE.sub("", page.read_text(encoding="utf-8")).split())
 
 
-def table(paces: Mapping[Path, Pace]) -> str:
-    """The times as a table of Markdown."""
-    lines = ["| tutorial | words | commands | they took | processor |", "|---|--:|--:|--:|--:|"]
-    for page, pace in paces.items():
-        title = page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-        lines.append(
-            f"| [{title}]({page.name}) | {n_words(page)} | {pace.n_commands} "
-            f"| {pace.seconds:.0f} s | {pace.processor_seconds:.0f} s |"
-        )
-    return "\n".join(lines)
+def line(page: Path, pace: Pace) -> str:
+    """The line of a tutorial in the table of times."""
+    title = page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+    kernels = "plain Python" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "compiled"
+    return (
+        f"| [{title}]({page.name}) | {n_words(page)} | {pace.n_commands} | {kernels} "
+        f"| {pace.seconds:.0f} s | {pace.processor_seconds:.0f} s |"
+    )
+
+
+def with_line(index: str, page: Path, new: str) -> str:
+    """The index with another line for a tutorial in its table of times."""
+    head, *lines = TIMES.search(index).group().split("\n|--", 1)  # type: ignore[union-attr]
+    rule, *rows = lines[0].splitlines()
+    kept = {row.split("](")[1].partition(")")[0]: row for row in rows} | {page.name: new}
+    return TIMES.sub(
+        lambda _: "\n".join([head, f"|--{rule}", *(kept[name] for name in sorted(kept))]), index
+    )
 
 
 def main(numbers: list[str]) -> None:
-    paces = {}
     for page in pages():
         if numbers and page.name[0] not in numbers:
             continue
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "empty"
             here = with_broker(stack) if "kafka" in page.name else {}
-            paces[page] = follow(page, folder, here)
-        print(table({page: paces[page]}).splitlines()[-1], flush=True)
-    if not numbers:
-        text = INDEX.read_text(encoding="utf-8")
-        INDEX.write_text(TIMES.sub(lambda _: table(paces), text), encoding="utf-8")
+            found = line(page, follow(page, folder, here))
+        print(found, flush=True)
+        index = with_line(INDEX.read_text(encoding="utf-8"), page, found)
+        INDEX.write_text(index, encoding="utf-8")
 
 
 if __name__ == "__main__":
