@@ -39,7 +39,7 @@ from tests.docs.test_docs import FENCE, ROOT, Block, blocks
 FOLDER = ROOT / "docs" / "tutorials"
 INDEX = FOLDER / "README.md"
 #: No command of a tutorial takes longer, not even on a busy machine.
-TIMEOUT_SECONDS = 900
+TIMEOUT_SECONDS = 3600
 #: What pages say and a test can't count on: the broker of `make broker`, and a port for the page.
 BROKER, PAGE = "127.0.0.1:9092", "127.0.0.1:8800"
 TIMES = re.compile(r"(?<=<!-- Written by `python -m tests\.docs\.tutorials`\. -->\n).*?(?=\n<!-- End)", re.S)  # fmt: skip  # noqa: E501
