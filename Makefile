@@ -11,6 +11,7 @@ STAMP := .venv/.installed
 COMPILER := import tomllib; needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
 	print(*(one for one in needed if one.startswith(("numpy", "numba"))), sep="\n")
 DEV := .venv/.installed-dev
+DOCS := .venv/.installed-docs
 # What is installed at first: `make test` installs everything at once, while kernels compile.
 EXTRA := live
 # Tests wait for servers and clocks, too: in plain Python, where nothing compiles, three share two cores.
@@ -21,7 +22,7 @@ PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscop
 # The level of processors that `make wheel` compiles for.
 CPU ?= x86-64-v3
 
-.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly rest recompiled replain torture fuzz mutants soak bench figures clean
+.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly rest recompiled replain torture fuzz mutants soak bench figures docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -67,10 +68,11 @@ test: $(DEV)  ## the tests that the CI runs, in about 19 minutes
 	@$(MAKE) --no-print-directory --jobs 2 types compiled
 	@$(MAKE) --no-print-directory plain
 
-lint: $(DEV)  ## ruff: style, format, docstrings
+lint: $(DEV)  ## ruff: style, format, docstrings; codespell: spelling
 	@echo "==> lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/codespell
 
 types: $(DEV)  ## mypy, strict
 	@echo "==> types"
@@ -132,6 +134,15 @@ bench: $(DEV)  ## algorithms against the pass-through and their naive twins, aud
 
 figures: $(DEV)  ## the figures of the papers, as tables and SVG
 	@$(BIN)/python -m benchmarks.figures
+
+$(DOCS): pyproject.toml $(STAMP)
+	@echo "==> installing what the site needs, too: Sphinx, MyST and Furo (once)"
+	@test $(DEV) -nt pyproject.toml || $(PIP) --editable '.[docs]'
+	@touch $(DOCS)
+
+docs: $(DOCS)  ## the documentation as a site, in build/site; TAGS='v0.1.0' builds these versions, too
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python docs/site/build.py $(addprefix --tag ,$(TAGS))
+	@echo "==> open build/site/index.html"
 
 clean:  ## forget .venv and all caches
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* .import_linter_cache bench-data

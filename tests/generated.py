@@ -1,4 +1,4 @@
-"""What is written from the registry of algorithms: the stub for type checkers, tables of the docs.
+"""What is written from the code: the stub for type checkers, tables and pages of the docs.
 
 ``python -m tests.generated`` writes all of it; `tests/test_generated.py` compares. In a page, the
 generated lines stand between two comments.
@@ -16,6 +16,7 @@ from shoal.cli.algorithms import summary
 from shoal.engine import Anonymizer
 from shoal.job.changes import RULES
 from shoal.spec.policy import BetaLikeness, Closeness, Criterion, DeltaDisclosure, TCloseness
+from tests import reference
 
 __all__ = ["GENERATED"]
 
@@ -80,7 +81,7 @@ def index_table(page: str) -> str:
         yield "| algorithm | what it is | for |"
         yield "|---|---|---|"
         for each in anonymizers():
-            link = f"[`{each.name}`](algorithms/{each.name}.md)"
+            link = f"[`{each.name}`]({each.name}.md)"
             yield f"| {link} | {summary(each)} | {WAYS[each.publishes]} |"
 
     return between(page, lines())
@@ -137,7 +138,10 @@ def _heading(kind: str) -> str:
 GENERATED: dict[Path, Callable[[str], str]] = {
     ROOT / "src" / "shoal" / "algorithms" / "__init__.pyi": stub,
     ROOT / "docs" / "job.md": job_table,
-    ROOT / "docs" / "index.md": index_table,
+    ROOT / "docs" / "job-keys.md": lambda page: between(page, reference.job_keys()),
+    ROOT / "docs" / "commands.md": lambda page: between(page, reference.commands()),
+    ROOT / "docs" / "api.md": lambda page: between(page, reference.names()),
+    ROOT / "docs" / "algorithms" / "index.md": index_table,
     ROOT / "docs" / "closeness.md": closeness_table,
     ROOT / "docs" / "checkpoints.md": change_table,
 }

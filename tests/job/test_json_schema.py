@@ -14,6 +14,7 @@ import pytest
 from shoal import algorithms
 from shoal.errors import JobError
 from shoal.job import Job
+from shoal.job.descriptions import KEYS, KNOBS
 from shoal.job.form import SECTIONS
 from shoal.job.json_schema import job_schema
 from tests.world import shoal
@@ -101,3 +102,30 @@ def test_defaults_of_knobs_are_of_their_type(name: str) -> None:
 def test_the_command_prints_it(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
     assert shoal(monkeypatch, "schema", "job") == 0
     assert json.loads(capfd.readouterr().out) == SCHEMA
+
+
+def described(table: dict[str, Any], path: str) -> dict[str, str]:
+    """The keys of a table, and of the tables in it, with their descriptions."""
+    found = {}
+    for key, node in table.get("properties", {}).items():
+        found[f"{path}.{key}"] = node.get("description", "")
+        for inner in (node, *node.get("anyOf", ())):
+            found |= described(inner, f"{path}.{key}")
+            if isinstance(columns := inner.get("additionalProperties"), dict):
+                found |= described(columns, f"{path}.{key}.*")
+    return found
+
+
+def test_every_key_and_every_knob_has_a_description() -> None:
+    sections = {name: table for name, table in SCHEMA["properties"].items() if name != "algorithm"}
+    found = {
+        key: text for name in sections for key, text in described(sections[name], name).items()
+    }
+    assert found == KEYS
+    knobs = {
+        field.name
+        for name in algorithms.names()
+        for field in dataclasses.fields(algorithms.find(name))
+    }
+    assert set(KNOBS) == knobs
+    assert SCHEMA["properties"]["algorithm"]["oneOf"][0]["properties"]["loss"]["description"]

@@ -12,6 +12,7 @@ from shoal import algorithms
 from shoal.algorithms.registry import DEFAULT
 from shoal.arrow.release import Publish
 from shoal.engine.base import Anonymizer
+from shoal.job.descriptions import KEYS, KNOBS
 from shoal.job.form import (
     REQUIRED,
     SECTIONS,
@@ -56,7 +57,12 @@ def job_schema() -> dict[str, Any]:
     hints = get_type_hints(Publish)
     for key in ("numeric", "order", "suppressed"):
         tables["publish"]["properties"][key] = {"enum": list(get_args(hints[key]))}
-    tables["policy"]["properties"]["missing"] = {"enum": list(get_args(Missing))}
+        tables["publish"]["properties"][key]["default"] = PublishForm.model_fields[key].default
+    tables["policy"]["properties"]["missing"] = {
+        "enum": list(get_args(Missing)), "default": PolicyForm.model_fields["missing"].default
+    }  # fmt: skip
+    for name in forms:
+        tables[name] = _described(tables[name], name, definitions)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A job of Shoal",
@@ -64,8 +70,44 @@ def job_schema() -> dict[str, Any]:
         "properties": {name: tables[name] for name in SECTIONS},
         "required": [*REQUIRED, "algorithm"],
         "additionalProperties": False,
-        "$defs": definitions,
     }
+
+
+def _described(node: Any, path: str, definitions: dict[str, Any]) -> Any:
+    """Return a schema with a description of each key, and its definitions in place.
+
+    One definition has other words in other places: a step of a quasi attribute is published.
+    """
+    if isinstance(node, list):
+        return [_described(each, path, definitions) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if reference := node.get("$ref"):
+        node = {**definitions[reference.rpartition("/")[2]], **node}
+        del node["$ref"]
+    found = {key: value for key, value in node.items() if key != "description"}
+    if path in KEYS:
+        found["description"] = KEYS[path]
+    for key in ("anyOf", "items"):
+        if key in found:
+            found[key] = _described(found[key], path, definitions)
+            _undescribe(found[key])
+    if isinstance(found.get("additionalProperties"), dict):
+        found["additionalProperties"] = _described(
+            found["additionalProperties"], f"{path}.*", definitions
+        )
+    if "properties" in found:
+        found["properties"] = {
+            key: _described(value, f"{path}.{key}", definitions)
+            for key, value in found["properties"].items()
+        }
+    return found
+
+
+def _undescribe(node: Any) -> None:
+    """Remove a description that the key itself has already."""
+    for each in node if isinstance(node, list) else [node]:
+        each.pop("description", None)
 
 
 def _algorithms() -> dict[str, Any]:
@@ -83,7 +125,9 @@ def _knobs(anonymizer: type[Anonymizer]) -> dict[str, Any]:
     hints = get_type_hints(anonymizer)
     knobs = {
         field.name: _plain(
-            pydantic.TypeAdapter(hints[field.name]).json_schema() | {"default": field.default}
+            pydantic.TypeAdapter(hints[field.name]).json_schema()
+            | {"default": field.default}
+            | ({"description": KNOBS[field.name]} if field.name in KNOBS else {})
         )
         for field in dataclasses.fields(anonymizer)
     }
