@@ -10,8 +10,9 @@ source_suffix = {".md": "markdown"}
 
 # Anchors are those that a repository shows: a link works here and there.
 myst_heading_anchors = 6
-# A name in single backticks of a docstring is a link where the name is known, else code.
+# A name in single backticks of a docstring is a link where it is the name of one thing, else code.
 default_role = "py:obj"
+suppress_warnings = ["ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"
