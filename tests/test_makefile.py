@@ -15,12 +15,12 @@ FOR_USERS, FOR_DEVELOPERS = "--editable '.[live]'", "--editable '.[dev]'"
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 
 
-def steps(target: str, folder: Path) -> str:
+def steps(target: str, folder: Path, *settings: str) -> str:
     """Return what `make` would do in a fresh clone."""
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     done = subprocess.run(
-        ["make", "-n", target], cwd=folder, capture_output=True, text=True, check=True
+        ["make", "-n", target, *settings], cwd=folder, capture_output=True, text=True, check=True
     )
     return done.stdout
 
@@ -63,6 +63,12 @@ def test_who_has_set_up_gets_the_rest(tmp_path: Path) -> None:
     assert "--editable .[dev]" in found
     assert "shoal.run.ahead" not in found
     assert (tmp_path / ".venv/.installed-dev").exists()
+
+
+def test_the_site_is_built_with_little_more(tmp_path: Path) -> None:
+    found = steps("docs", tmp_path)
+    assert found.index(FOR_USERS) < found.index("--editable '.[docs]'") < found.index("build.py")
+    assert "--tag v0.1.0 --tag v0.2.0" in steps("docs", tmp_path, "TAGS=v0.1.0 v0.2.0")
 
 
 def test_a_wheel_has_the_kernels_that_were_compiled_for_it(tmp_path: Path) -> None:

@@ -247,18 +247,19 @@ def build_tag(folder: Path, tag: str) -> None:
             files.extractall(temporary, filter="data")
         script = Path(temporary) / "docs" / "site" / "build.py"
         command = [sys.executable, str(script), str(folder / tag), "--name", tag]
+        command += ["--versions", "../all-versions.html"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
             [f"{temporary}/src", *filter(None, [os.environ.get("PYTHONPATH")])]
         )}  # fmt: skip
-        subprocess.run([*command, "--versions", "../versions.html"], env=environment, check=True)
+        subprocess.run(command, env=environment, check=True)
 
 
 def write_versions(folder: Path, name: str, tags: list[str]) -> None:
     """Write the page that lists the versions: each is a site of its own."""
     rows = [f'<li><a href="index.html">{name}</a> (this one)</li>']
     rows += [f'<li><a href="{tag}/index.html">{tag}</a></li>' for tag in tags]
-    template = (HERE / "versions.html").read_text(encoding="utf-8")
-    (folder / "versions.html").write_text(template.replace("<!-- rows -->", "\n".join(rows)))
+    template = (HERE / "all-versions.html").read_text(encoding="utf-8")
+    (folder / "all-versions.html").write_text(template.replace("<!-- rows -->", "\n".join(rows)))
 
 
 def main() -> None:
@@ -270,7 +271,7 @@ def main() -> None:
     parser.add_argument("--tag", action="append", default=[], help="build this tag, too")
     options = parser.parse_args()
     folder = options.folder.resolve()
-    build(folder, options.name, options.versions or "versions.html")
+    build(folder, options.name, options.versions or "all-versions.html")
     if not options.versions:
         for tag in options.tag:
             build_tag(folder, tag)

@@ -22,6 +22,7 @@ python_use_unqualified_type_names = True
 
 html_theme = "furo"
 html_static_path = ["static"]
+html_favicon = "static/favicon.svg"
 html_css_files = ["site.css"]
 templates_path = ["templates"]
 html_sidebars = {

@@ -68,8 +68,8 @@ def test_a_small_site_is_built(small: Path, tmp_path: Path) -> None:
     assert 'href="two.html#a-place-1"' in one
     assert 'href="source/run.py.html"' in one
     assert "hello" in (tmp_path / "site" / "source" / "run.py.html").read_text()
-    assert 'href="versions.html"' in one
-    assert "development" in (tmp_path / "site" / "versions.html").read_text()
+    assert 'href="all-versions.html"' in one
+    assert "development" in (tmp_path / "site" / "all-versions.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_a_tag_is_built_by_its_own_sources(small: Path, tmp_path: Path) -> None:
     assert "newer words" in new
     assert "newer words" not in old
     assert "v0.1.0" in old
-    assert 'href="../versions.html"' in old
-    assert 'href="v0.1.0/index.html"' in (tmp_path / "site" / "versions.html").read_text()
+    assert 'href="../all-versions.html"' in old
+    assert 'href="v0.1.0/index.html"' in (tmp_path / "site" / "all-versions.html").read_text()
 
 
 # -- the whole site -------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_the_site_in_a_browser(address: str) -> None:
     with Browser() as page:
         page.show(width=1280, dark=False)
         page.open(f"{address}/index.html")
-        captions = "return [...document.querySelectorAll('.caption-text')].map(e => e.innerText)"
+        captions = "return [...document.querySelectorAll('.caption-text')].map(e => e.textContent)"
         assert page.run(captions) == [
             "Tutorials", "How-to guides", "Reference", "Explanation", "Project"
         ]  # fmt: skip
@@ -185,7 +185,7 @@ def test_the_site_in_a_browser(address: str) -> None:
         for name in names:
             page.open(f"{address}/{name}.html")
             assert page.run("return document.title")
-            wide = page.run("return document.documentElement.scrollWidth - innerWidth")
+            wide = page.run(browser.OVERFLOW)
             assert wide <= 0, f"{name} is {wide} pixels wider than the screen"
         errors = [entry for entry in page.log("browser") if entry["level"] == "SEVERE"]
         assert errors == []
