@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -64,8 +65,10 @@ def small(tmp_path: Path) -> Path:
 def test_a_small_site_is_built(small: Path, tmp_path: Path) -> None:
     done = build(small, tmp_path / "site")
     assert done.returncode == 0, done.stderr
-    one = (tmp_path / "site" / "one.html").read_text()
-    assert 'href="two.html#a-place-1"' in one
+    one, two = ((tmp_path / "site" / name).read_text() for name in ("one.html", "two.html"))
+    [place] = re.findall(r'href="two\.html#([^"]+)"', one)
+    assert f'id="{place}"' in two
+    assert 'id="a-place-1"' in two  # a link from elsewhere has the anchor of the repository
     assert 'href="source/run.py.html"' in one
     assert "hello" in (tmp_path / "site" / "source" / "run.py.html").read_text()
     assert 'href="all-versions.html"' in one
