@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -92,14 +93,15 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
     venv.create(environment, with_pip=True)
     python = str(environment / "bin" / "python")
     call(python, "-m", "pip", "install", "--quiet", str(wheel))
-    program, example = str(environment / "bin" / "shoal"), ROOT / "examples" / "anonymize_a_csv"
+    program, example = str(environment / "bin" / "shoal"), tmp_path / "example"
+    shutil.copytree(ROOT / "examples" / "anonymize_a_csv", example)
     assert call(program, "--version") == f"shoal {shoal.__version__}\n"
     job, people = str(example / "job.toml"), str(example / "people.csv")
     out, trace = str(tmp_path / "published.csv"), str(tmp_path / "trace.parquet")
     call(program, "run", job, "-i", people, "-o", out, "--trace", trace, "-q")
     assert "kept" in call(program, "audit", job, out, "--trace", trace, "--original", people)
     lacking = subprocess.run(
-        [program, "run", job, "-i", people, "-o", f"{out}.2", "--metrics", "127.0.0.1:0"],
+        [program, "run", job, "-i", people, "-o", out, "--force", "--metrics", "127.0.0.1:0"],
         capture_output=True, text=True, env=CLEAN,
     )  # fmt: skip
     assert lacking.returncode == 2

@@ -180,7 +180,9 @@ def test_the_site_in_a_browser(address: str) -> None:
         # Search finds a word that few pages have, and leads there.
         page.open(f"{address}/search.html?q=journal")
         script = "return [...document.querySelectorAll('ul.search li a')].map(e => e.href)"
-        results = until(lambda: page.run(script), "search finds nothing")
+        said = "return document.body.innerText"
+        until(lambda: "Search finished" in page.run(said), "search doesn't end")
+        results = page.run(script)
         assert any("checkpoints.html" in link for link in results)
         # A phone: nothing is wider than the screen, whatever the page.
         page.show(width=390, dark=True)
