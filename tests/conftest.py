@@ -76,13 +76,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _longest_first(items: list[pytest.Item]) -> None:
-    """Put the groups that take longest first, so that no worker waits for the other at the end."""
+    """Put the groups that take longest first, so that no worker waits for the other at the end.
+
+    Tests of other folders that run compiled come last: they use kernels that others compiled.
+    """
     sizes = Counter(map(_worker_group, items))
 
-    def rank(item: pytest.Item) -> tuple[bool, int]:
+    def rank(item: pytest.Item) -> tuple[bool, bool, int]:
         group = _worker_group(item)
+        is_compiled = item.get_closest_marker("compiled") is not None
+        is_guest = is_compiled and _folder_mark(item.path.parent) != pytest.mark.compiled
         is_long = group in LONG or item.get_closest_marker("story") is not None
-        return not is_long, -sizes[group]
+        return is_guest, not is_long, -sizes[group]
 
     items.sort(key=rank)
 

@@ -270,7 +270,7 @@ def _unscaled(value: Any, scale: int) -> bytes:
     """Return a decimal as a signed number of its smallest units, in big-endian bytes."""
     sign, digits, exponent = value.as_tuple()
     # Decimal's own arithmetic rounds to 28 digits.
-    number = int("".join(map(str, digits))) * 10 ** (exponent + scale) * (-1 if sign else 1)
+    number: int = int("".join(map(str, digits))) * 10 ** (exponent + scale) * (-1 if sign else 1)
     return number.to_bytes((number.bit_length() + 8) // 8, "big", signed=True)
 
 
