@@ -122,6 +122,9 @@ class Chunk:
         Where the source resumes after these rows, if it is replayable.
     data
         What was received, if the source can't be read again. It is personal data.
+    skipped
+        How much was received between these rows that is no row, without being wrong, by what it is:
+        the deletes of a change stream. It has no numbers.
     """
 
     batch: pa.RecordBatch
@@ -130,6 +133,7 @@ class Chunk:
     spans: tuple[Span, ...] = ()
     position: Position | None = None
     data: bytes = b""
+    skipped: dict[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         # An Arrow batch prints its values, which belong to people.

@@ -91,6 +91,11 @@ class InputEndpoint(_Endpoint):
         return True
 
     @property
+    def repeats_rows(self) -> bool:
+        """Whether a row may come again in another version, as the row of the same person."""
+        return False
+
+    @property
     @abstractmethod
     def is_endless(self) -> bool:
         """Whether more rows may come as long as it is read."""

@@ -19,6 +19,7 @@ __all__ = [
     "check_ends",
     "recovery_of",
     "refuse_endless_tables",
+    "refuse_repeated_rows",
     "refuse_unrecoverable",
 ]
 
@@ -69,6 +70,7 @@ def check_ends(
     if job.checkpoints is None:
         _refuse_missing(source)
     refuse_unrecoverable(job, source, sink)
+    refuse_repeated_rows(job, source)
     refuse_endless_tables(job, source, drain=drain)
     if trace is not None:
         refuse_remote("--trace", trace)
@@ -135,6 +137,17 @@ def refuse_unrecoverable(job: Job, source: InputEndpoint, sink: OutputEndpoint) 
             what = f"is {end.noun}, and without checkpoints a restart would publish rows twice"
             fix = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
             raise JobError(Problem(name, what, None, fix))
+
+
+def refuse_repeated_rows(job: Job, source: InputEndpoint) -> None:
+    """Raise if versions of one row would count as people of their own."""
+    if source.repeats_rows and job.schema.each_row:
+        what = (
+            "takes each row for another person, and input.changes reads a person's row again after "
+            "each update: a group of k rows could be one person"
+        )
+        fix = 'Name the column that tells people apart, or write input.changes = "inserts"'
+        raise JobError(Problem("schema.subject", what, None, fix))
 
 
 def refuse_endless_tables(job: Job, source: InputEndpoint, *, drain: bool) -> None:

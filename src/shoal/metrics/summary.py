@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -34,6 +35,7 @@ class Summary:
 
     The caller sets ``n_in``, ``n_quarantined``, ``n_held`` and ``n_late`` (rows published later
     than the delay promises, after an outage), and counts in ``bad_rows`` why rows were quarantined.
+    ``skipped`` counts what was received and is no row, such as the deletes of a change stream.
     ``metrics`` has every metric that is registered (see `shoal.metrics.base.in_summary`), by name.
 
     Parameters
@@ -78,6 +80,7 @@ class Summary:
         self.pollution = None if n_quasi is None else Pollution(n_quasi)
         self.cells = cells
         self.bad_rows = BadRowCounts()
+        self.skipped: Counter[str] = Counter()
 
     def _metric(self, kind: type[M]) -> M:
         found = self.metrics[kind.name]
@@ -147,6 +150,7 @@ class Summary:
             part.merge(others[key])
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.skipped.update(other.skipped)
 
     def state(self) -> dict[str, Any]:
         """Return all counts, exactly, as values that JSON can carry: for a checkpoint.
@@ -158,7 +162,9 @@ class Summary:
         7
         """
         counts: dict[str, Any] = {name: int(getattr(self, name)) for name in _COUNTS}
-        return counts | {key: part.state() for key, part in self._parts().items()}
+        # Only where there are any, so that a checkpoint of an earlier version still fits.
+        skipped = {"skipped": dict(self.skipped)} if self.skipped else {}
+        return counts | skipped | {key: part.state() for key, part in self._parts().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Replace all counts by those of a state.
@@ -173,6 +179,7 @@ class Summary:
                 setattr(self, name, state[name])
             for key, part in self._parts().items():
                 part.restore(state[key])
+            self.skipped = Counter(state.get("skipped", {}))
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 "the figures in the checkpoint aren't those of a run of this version "
@@ -195,6 +202,10 @@ class Summary:
                 "count": self.n_quarantined,
                 "share": self.n_quarantined / self.n_in if self.n_in else None,
                 "reasons": self.bad_rows.as_dict(),
+            },
+            "skipped": {
+                "count": self.skipped.total(),
+                "reasons": dict(self.skipped.most_common()),
             },
             "missing": None if self.pollution is None else self.pollution.as_dict(),
             "values": None if self.cells is None else self.cells.as_dict(),
@@ -224,6 +235,9 @@ class Summary:
             share = percent(self.n_quarantined / self.n_in)
             why = listed(self.bad_rows.reasons)
             lines.append(f"quarantine: {self.n_quarantined:,} rows, {share} of those read: {why}")
+        if self.skipped:
+            n, why = self.skipped.total(), listed(self.skipped)
+            lines.append(f"skipped: {n:,} messages that are no rows here: {why}")
         return lines
 
 

@@ -144,6 +144,7 @@ class RunCore:
         self.summary.n_in += n + len(chunk.bad)
         self.summary.n_quarantined += len(chunk.bad)
         self.summary.bad_rows.add(row.reason for row in chunk.bad)
+        self.summary.skipped.update(chunk.skipped)
         if n and self._has_time:
             # Time doesn't run backwards: a row with an earlier timestamp than one before it has
             # arrived no earlier, here as in the engine. Where a clock gives the time, timestamps

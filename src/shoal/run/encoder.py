@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ class EncodedChunk(NamedTuple):
     """An encoded chunk: good rows with their positions in the input, bad rows with reasons.
 
     ``at`` is its arrival time; ``n_rows`` and ``types`` are the state of the codec after it;
-    ``spans``, ``position`` and ``data`` are those of the chunk.
+    ``spans``, ``position``, ``data`` and ``skipped`` are those of the chunk.
     """
 
     encoded: Encoded
@@ -42,6 +44,7 @@ class EncodedChunk(NamedTuple):
     spans: tuple[Span, ...]
     position: Position | None
     data: bytes
+    skipped: Mapping[str, int] = MappingProxyType({})
 
     def __repr__(self) -> str:
         return f"EncodedChunk({len(self.inputs)} rows, {len(self.bad)} bad)"
@@ -145,6 +148,7 @@ class ChunkEncoder:
             chunk.spans,
             chunk.position,
             chunk.data,
+            chunk.skipped,
         )
 
     def without_late(self, encoded: Encoded) -> Encoded:

@@ -21,7 +21,11 @@ from shoal.io.files.connector import FileInput
 from shoal.io.registry import resolve_input
 from shoal.io.streams import STDIO
 from shoal.job import Job
-from shoal.job.ends import refuse_endless_tables, refuse_unrecoverable
+from shoal.job.ends import (
+    refuse_endless_tables,
+    refuse_repeated_rows,
+    refuse_unrecoverable,
+)
 
 __all__ = ["check"]
 
@@ -68,6 +72,7 @@ def _check_endpoints(job: Job) -> None:
     """Raise for endpoints of the job with which a run would be refused."""
     if job.input.path != STDIO:
         refuse_unrecoverable(job, job.input, job.output)
+        refuse_repeated_rows(job, job.input)
     refuse_endless_tables(job, job.input, drain=False)
 
 

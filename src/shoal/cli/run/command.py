@@ -281,7 +281,7 @@ def _finish(
             log, logging.INFO, "run ended", interrupted=running.interrupted,
             rows_in=summary.n_in, published=summary.n_published,
             suppressed=summary.suppression.count, quarantined=summary.n_quarantined,
-            held=summary.n_held, late=summary.n_late,
+            held=summary.n_held, late=summary.n_late, skipped=summary.skipped.total(),
         )  # fmt: skip
     elif not options.quiet:
         for line in summary.lines():

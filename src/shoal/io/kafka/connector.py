@@ -32,6 +32,11 @@ class KafkaInput(InputEndpoint):
     needs_checkpoints = True
     is_endless = True
 
+    @property
+    def repeats_rows(self) -> bool:
+        """Whether updates are rows."""
+        return self.kafka.changes in ("latest", "every")
+
     def identity(self, state: Path) -> tuple[object, ...]:
         """Return the topic, and how its messages are read."""
         return _identity(self.kafka)
@@ -93,7 +98,8 @@ class KafkaOutput(OutputEndpoint):
 def _identity(kafka: KafkaSettings) -> tuple[object, ...]:
     # Only where there are any, so that what a job without them has stored still fits.
     fields = (tuple(sorted(kafka.fields.items())),) if kafka.fields else ()
-    return kafka.topic, kafka.format, kafka.partitions, kafka.columns, *fields
+    changes = (("changes", kafka.changes),) if kafka.changes else ()
+    return kafka.topic, kafka.format, kafka.partitions, kafka.columns, *fields, *changes
 
 
 def _refuse(flag: str, is_given: bool) -> None:
@@ -143,7 +149,11 @@ def _absolute(name: str, value: Any, folder: Path) -> Any:
 
 def _input(given: Mapping[str, Any], folder: Path) -> KafkaInput:
     lists = {key: tuple(given[key]) for key in ("partitions", "columns") if key in given}
-    more = {"start": given.get("start", "earliest"), "fields": given.get("fields") or {}}
+    more = {
+        "start": given.get("start", "earliest"),
+        "fields": given.get("fields") or {},
+        "changes": given.get("changes"),
+    }
     return KafkaInput(_settings(given, folder, **lists, **more))
 
 
@@ -173,6 +183,7 @@ CONNECTOR = Connector(
         "columns": (list[str] | None, None),
         "start": (Literal["earliest", "latest"], "earliest"),
         "fields": (dict[str, str] | None, None),
+        "changes": (Literal["inserts", "latest", "every"] | None, None),
     },
     _SHARED | {"rows": (int | None, None), "subject": (str | None, None)},
     _input,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,8 @@ class ParsedRows(NamedTuple):
     bad: list[BadRow]
     #: The ids of schemas that weren't in the registry.
     lost: tuple[int, ...] = ()
+    #: How many messages are no rows, without being wrong, by what they are.
+    skipped: Mapping[str, int] = MappingProxyType({})
 
     @property
     def n_rows(self) -> int:
@@ -55,6 +58,12 @@ class Values(ABC):
     def close(self) -> None:
         """Close connections, if there are any."""
         return
+
+    def read_messages(
+        self, messages: Sequence[Any], first_row: int, lost: Sequence[int] | None = None
+    ) -> ParsedRows:
+        """Parse messages of the client, of which most formats read the value alone."""
+        return self.read([message.value() for message in messages], first_row, lost)
 
     @abstractmethod
     def read(

@@ -16,12 +16,16 @@ from shoal.io.kafka.schemas.settings import RegistrySettings, wrong_paths
 from shoal.io.secret_settings import in_clear, is_reference, look_up
 from shoal.io.streams import os_reason
 
-__all__ = ["FORMATS", "STARTS", "KafkaSettings", "Resolved", "is_path", "unless_set"]
+__all__ = ["CHANGES", "FORMATS", "STARTS", "KafkaSettings", "Resolved", "is_path", "unless_set"]
 
 #: The formats of a message value.
 FORMATS = ("json", "csv", "arrow", *REGISTERED)
 #: Where to begin without a checkpoint.
 STARTS = ("earliest", "latest")
+#: Which changes of a table are rows, if messages are envelopes of changes.
+CHANGES = ("inserts", "latest", "every")
+#: The formats of envelopes.
+ENVELOPES = ("json", "avro")
 
 #: Names of librdkafka settings whose values are secrets.
 _SECRET = re.compile(r"password|passphrase|secret|key\.pem$|oauthbearer\.config$")
@@ -109,6 +113,9 @@ class KafkaSettings:
         between them.
     subject
         Under which an output registers its schema; None: ``<topic>-value``.
+    changes
+        Which changes are rows, if messages are Debezium's envelopes: ``inserts``, ``latest`` or
+        ``every``; None: messages are rows.
 
     Raises
     ------
@@ -138,11 +145,15 @@ rebalanced: a row that is held must not change its owner.
     registry: RegistrySettings | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     subject: str | None = None
+    changes: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
         object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
-        wrong = [*self._wrong_keys(), *self._wrong_schema_keys(), *self._wrong_settings()]
+        wrong = [
+            *self._wrong_keys(), *self._wrong_schema_keys(), *self._wrong_changes(),
+            *self._wrong_settings(),
+        ]  # fmt: skip
         problems = wrong or self._missing_settings()
         if problems:
             raise JobError(problems)
@@ -222,6 +233,17 @@ rebalanced: a row that is held must not change its owner.
                     what = f"goes with avro and protobuf, and the format is {self.format}"
                     problems.append(Problem(key, what, None, "Leave it out"))
         return problems
+
+    def _wrong_changes(self) -> list[Problem]:
+        if self.changes is None:
+            return []
+        if self.changes not in CHANGES:
+            near = did_you_mean(self.changes, CHANGES)
+            return [Problem("changes", "isn't a known choice", repr(self.changes), near)]
+        if self.format in FORMATS and self.format not in ENVELOPES:
+            what = f"goes with json and avro, and the format is {self.format}"
+            return [Problem("changes", what, None, "Leave it out")]
+        return []
 
     def _wrong_settings(self) -> list[Problem]:
         problems = []

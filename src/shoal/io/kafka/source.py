@@ -207,17 +207,19 @@ class KafkaSource:
             self._values.close()
 
     def _chunk(self, messages: list[Any], lost: Sequence[int] | None = None) -> Chunk:
-        values = [message.value() for message in messages]
-        rows = self._values.read(values, self._row, lost)
+        rows = self._values.read_messages(messages, self._row, lost)
         self._row += rows.n_rows
-        self._adapt(values, rows)
-        return Chunk(rows.batch, rows.rows, rows.bad, _spans(messages, rows.lost), self.position)
+        self._adapt(messages, rows)
+        spans = _spans(messages, rows.lost)
+        return Chunk(
+            rows.batch, rows.rows, rows.bad, spans, self.position, skipped=dict(rows.skipped)
+        )
 
-    def _adapt(self, values: list[bytes | None], rows: ParsedRows) -> None:
+    def _adapt(self, messages: list[Any], rows: ParsedRows) -> None:
         """Choose the size of the next fetch from the size of these messages."""
-        n_bytes = sum(len(value) for value in values if value is not None)
-        per_message = max(rows.n_rows / len(values), 1)
-        by_bytes = MOST_BYTES * len(values) // max(n_bytes, 1)
+        n_bytes = sum(len(message.value() or b"") for message in messages)
+        per_message = max(rows.n_rows / len(messages), 1)
+        by_bytes = MOST_BYTES * len(messages) // max(n_bytes, 1)
         by_rows = int(self._batch_rows / per_message)
         self._n_messages = max(1, min(MOST_MESSAGES, by_rows, by_bytes))
 

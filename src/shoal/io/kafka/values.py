@@ -48,6 +48,12 @@ def values_for(
     ResourceError
         If the format needs a schema registry, and none answers.
     """
+    if settings.changes is not None:
+        from shoal.io.kafka.envelopes import AvroEnvelopes, JsonEnvelopes
+
+        if settings.registry is not None:
+            return AvroEnvelopes(settings, columns, stopped or threading.Event())
+        return JsonEnvelopes(columns, settings.changes)
     if settings.registry is not None:
         return RegisteredValues(settings, columns, stopped or threading.Event())
     if settings.format == "json":

@@ -81,6 +81,11 @@ def _of(figures: Figures) -> Iterator[Metric]:
         ("alone", "Reused rows that left without enough company.", figures.n_alone),
     ):
         yield CounterMetricFamily(f"shoal_rows_{what}", meaning, count)
+    yield CounterMetricFamily(
+        "shoal_messages_skipped",
+        "Messages that are no rows here, such as the deletes of a change stream.",
+        figures.n_skipped,
+    )
     if figures.n_audited is not None:
         yield CounterMetricFamily(
             "shoal_groups_audited", "Groups that the live audit has judged.", figures.n_audited

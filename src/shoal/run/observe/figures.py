@@ -75,6 +75,8 @@ class Figures:
         unknown.
     n_audited
         How many groups the live audit has judged in this run; None without one.
+    n_skipped
+        What was received and is no row, such as the deletes of a change stream.
     shards
         The rows of each shard: in, published, suppressed, held; empty where there is one engine.
     """
@@ -104,6 +106,7 @@ class Figures:
     journal_entries: int | None = None
     blocked_seconds: int | None = None
     n_audited: int | None = None
+    n_skipped: int = 0
     shards: tuple[tuple[int, int, int, int], ...] = ()
 
     @classmethod
@@ -159,6 +162,7 @@ class Figures:
             journal_entries=journal_entries,
             blocked_seconds=None if blocked_seconds is None else int(blocked_seconds),
             n_audited=n_audited,
+            n_skipped=summary.skipped.total(),
             shards=tuple(
                 (one.n_in, one.n_published, one.suppression.count, one.n_held) for one in shards
             ),

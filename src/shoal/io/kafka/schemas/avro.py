@@ -35,6 +35,15 @@ _LOGICAL = {
     "local-timestamp-micros": ("long", "local timestamp", 1),
     "local-timestamp-nanos": ("long", "local timestamp in nanoseconds", 1),
 }
+#: Types of Debezium that have no logical type in Avro, by the names that Kafka Connect gives.
+_CONNECT = {
+    "io.debezium.time.Date": "date",
+    "io.debezium.time.Time": "time-millis",
+    "io.debezium.time.MicroTime": "time-micros",
+    "io.debezium.time.Timestamp": "local-timestamp-millis",
+    "io.debezium.time.MicroTimestamp": "local-timestamp-micros",
+    "io.debezium.time.NanoTimestamp": "local-timestamp-nanos",
+}
 #: Other logical types: of which type and size.
 _OTHER_LOGICAL = (("string", 0, "uuid"), ("fixed", 16, "uuid"), ("fixed", 12, "duration"))
 _KINDS = {
@@ -162,7 +171,7 @@ def _named(
 
 def _annotated(found: Type, given: dict[str, Any]) -> Type:
     """Note the logical type; one that isn't valid is ignored, as the specification says."""
-    logical = given.get("logicalType")
+    logical = given.get("logicalType") or _CONNECT.get(str(given.get("connect.name")))
     scale, precision = given.get("scale", 0), given.get("precision", 0)
     if logical == "decimal" and found.kind in ("bytes", "fixed"):
         if isinstance(scale, int) and isinstance(precision, int) and 0 <= scale <= precision:
