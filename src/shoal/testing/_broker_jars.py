@@ -13,32 +13,33 @@ from pathlib import Path
 
 from shoal.errors import ResourceError
 
-__all__ = ["NoBrokerError", "java", "kafka_jars", "registry_app"]
+__all__ = ["NoBrokerError", "connect_jars", "java", "kafka_jars", "registry_app"]
 
 #: Which Kafka, as Maven names it.
 VERSION = "4.1.0"
 #: Which Apicurio Registry.
 REGISTRY_VERSION = "3.0.9"
+#: Which Debezium, and which of Apicurio's converters for Avro.
+DEBEZIUM_VERSION, CONVERTER_VERSION = "3.6.1.Final", "2.6.13.Final"
 #: How long, in seconds, fetching may take.
 FETCH_SECONDS = 600
 #: How a message begins.
 NO_JARS = "no Kafka broker: its jars"
-POM = f"""\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>shoal</groupId><artifactId>broker</artifactId><version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
-      <version>{VERSION}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId>
-      <version>1.7.36</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
+
+
+def _pom(*artifacts: str) -> str:
+    """Return a project that needs artifacts, each given as group:name:version."""
+    parts = [artifact.split(":") for artifact in artifacts]
+    needs = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{version}</version></dependency>\n"
+        for group, name, version in parts
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0">\n<modelVersion>4.0.0</modelVersion>\n'
+        "<groupId>shoal</groupId><artifactId>broker</artifactId><version>1</version>\n"
+        f"<dependencies>\n{needs}</dependencies>\n</project>\n"
+    )
 
 
 class NoBrokerError(ResourceError):
@@ -58,15 +59,36 @@ def java() -> str:
 def kafka_jars() -> Path:
     """Return the folder with the broker's jars; fetch them first if it doesn't exist."""
 
+    return _with_needs(
+        f"kafka-{VERSION}", "kafka_*.jar", f"org.apache.kafka:kafka_2.13:{VERSION}",
+        "org.slf4j:slf4j-simple:1.7.36",
+    )  # fmt: skip
+
+
+def connect_jars() -> Path:
+    """Return the folder with the jars of Kafka Connect and Debezium; fetch them if it's missing."""
+    return _with_needs(
+        f"debezium-{DEBEZIUM_VERSION}", "debezium-connector-postgres-*.jar",
+        f"io.debezium:debezium-embedded:{DEBEZIUM_VERSION}",
+        f"io.debezium:debezium-connector-postgres:{DEBEZIUM_VERSION}",
+        f"io.debezium:debezium-connector-mysql:{DEBEZIUM_VERSION}",
+        f"io.apicurio:apicurio-registry-utils-converter:{CONVERTER_VERSION}",
+        "org.slf4j:slf4j-simple:2.0.17",
+    )  # fmt: skip
+
+
+def _with_needs(name: str, pattern: str, *artifacts: str) -> Path:
+    """Return a folder with the jars of artifacts and of all that they need."""
+
     def fetch(folder: Path, jars: Path) -> None:
         pom = folder / "pom.xml"
-        pom.write_text(POM)
+        pom.write_text(_pom(*artifacts))
         _maven(
             "--file", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={jars}",
             "-DincludeScope=runtime",
         )  # fmt: skip
 
-    return _cached(f"kafka-{VERSION}", fetch, "kafka_*.jar")
+    return _cached(name, fetch, pattern)
 
 
 def registry_app() -> Path:

@@ -40,6 +40,7 @@ _ROW_OPS = ("c", "r", "u")
 _OLD_KEY = "__debezium.oldkey"
 
 NO_ENVELOPE = "not an envelope of a change: it has no op"
+UNKNOWN = "its op isn't known"
 NO_ROW = "an envelope without the row after the change"
 NO_KEY = 'it has no key, and input.changes = "latest" finds the versions of a row by it'
 #: In an Avro message the column that has the kind of the change. No column of a job is named so.
@@ -225,7 +226,9 @@ class JsonEnvelopes(Envelopes):
                 opened.wrong[place] = envelope
                 continue
             op = envelope.get("op")
-            if op in _SKIPPED_OPS:
+            if op is not None and not isinstance(op, str):
+                opened.wrong[place] = UNKNOWN
+            elif op in _SKIPPED_OPS:
                 opened.skipped[place] = _SKIPPED_OPS[op]
             elif op in (*_ROW_OPS, "d"):
                 opened.ops[place] = op
@@ -233,7 +236,7 @@ class JsonEnvelopes(Envelopes):
             elif (what := _not_a_change(envelope)) is not None:
                 opened.skipped[place] = what
             else:
-                opened.wrong[place] = NO_ENVELOPE if op is None else "its op isn't known"
+                opened.wrong[place] = NO_ENVELOPE if op is None else UNKNOWN
         return opened, ()
 
     def _envelope(self, value: bytes) -> tuple[dict[str, Any] | str | None, Mapping[str, Convert]]:
@@ -358,7 +361,7 @@ class AvroEnvelopes(Envelopes):
             elif op in (*_ROW_OPS, "d"):
                 opened.ops[place] = op
             else:
-                opened.wrong[place] = NO_ENVELOPE if op is None else "its op isn't known"
+                opened.wrong[place] = NO_ENVELOPE if op is None else UNKNOWN
         self._batch = parsed.batch
         self._at = {place: row for row, place in enumerate(places)}
         return opened, parsed.lost

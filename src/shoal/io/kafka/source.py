@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from shoal.errors import CheckpointError, JobError, Problem
 from shoal.events import sentence
 from shoal.io.base import BATCH_ROWS, Chunk, Position, Span
@@ -69,6 +71,8 @@ class KafkaSource:
         self._closed = False
         self._n_messages = FIRST_MESSAGES
         self._row = 0
+        #: Messages without a row, before the first one.
+        self._waiting: list[Any] = []
         try:
             self._reader = PartitionReader(settings, self._stopped)
         except BaseException:
@@ -124,13 +128,14 @@ class KafkaSource:
             messages = self._reader.take(self._n_messages)
             if messages:
                 try:
-                    chunk = self._chunk(messages)
+                    chunk = self._typed_chunk(messages)
                 except AwayError:
                     # Stopped while it waited for the registry: these messages are read next time.
                     if self._stopped.is_set():
                         return
                     raise
-                yield chunk
+                if chunk is not None:
+                    yield chunk
             self._look()
             self._reader.topic.look()
 
@@ -205,6 +210,29 @@ class KafkaSource:
             self._closed = True
             self._reader.close()
             self._values.close()
+
+    def _typed_chunk(self, messages: list[Any]) -> Chunk | None:
+        """Return a chunk; None if no row has told the types of the columns yet.
+
+        The first chunk decides of which types published columns are. So messages that are all
+        skipped wait for the first row, and come in one chunk with it.
+        """
+        kinds = self._values.kinds
+        chunk = self._chunk(messages)
+        is_empty = bool(chunk.skipped) and not len(chunk.rows) and not chunk.bad
+        if is_empty and not self._row and any(map(pa.types.is_null, chunk.batch.schema.types)):
+            self._waiting += messages
+            if len(self._waiting) < MOST_MESSAGES:
+                return None
+            messages = []
+        if self._waiting:
+            self._row -= len(chunk.rows) + len(chunk.bad)
+            self._values.restore(kinds)
+            # As a replay reads them.
+            both = sorted(self._waiting + messages, key=lambda m: (m.partition(), m.offset()))
+            self._waiting = []
+            return self._chunk(both)
+        return chunk
 
     def _chunk(self, messages: list[Any], lost: Sequence[int] | None = None) -> Chunk:
         rows = self._values.read_messages(messages, self._row, lost)

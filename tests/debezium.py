@@ -1,0 +1,175 @@
+"""A Postgres, and Debezium in Kafka Connect, for tests: on loopback, ended by their process ids."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from shoal.testing._broker_jars import connect_jars, java
+from shoal.testing.broker import JAVA_OPTIONS, LOG_OPTION
+
+#: How long, in seconds, something may take to start; Connect mostly takes ten.
+START_SECONDS = 180.0
+
+
+class NoPostgresError(Exception):
+    """There can't be a Postgres here, and why."""
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+class Postgres:
+    """A server with logical decoding, whose data is in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+        here = shutil.which("postgres")
+        if not found and here is None:
+            raise NoPostgresError("Postgres isn't installed: apt-get install postgresql")
+        self._programs = Path(here).resolve().parent if not found else found[-1].parent
+        # The server refuses to run as root.
+        self._user = "postgres" if os.geteuid() == 0 else None
+        self._folder, self.port = folder, free_port()
+        folder.mkdir()
+        if self._user:
+            shutil.chown(folder, self._user)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Postgres:
+        data = str(self._folder / "data")
+        self._run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        settings = {
+            "listen_addresses": "127.0.0.1", "port": str(self.port), "wal_level": "logical",
+            "unix_socket_directories": "", "fsync": "off", "shared_buffers": "16MB",
+        }  # fmt: skip
+        words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", data, *words],
+                user=self._user, cwd=self._folder, stdout=log, stderr=log,
+            )  # fmt: skip
+        end = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self.run("SELECT 1")
+                return self
+            except subprocess.CalledProcessError:
+                assert self._process.poll() is None and time.monotonic() < end
+                time.sleep(0.1)
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            # SIGINT: connections are ended.
+            self._process.send_signal(2)
+            self._process.wait(60)
+
+    def run(self, *statements: str) -> None:
+        """Run statements, each in a transaction of its own."""
+        words = [word for text in statements for word in ("-c", text)]
+        self._run(
+            "psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres",
+            "-v", "ON_ERROR_STOP=1", *words,
+        )  # fmt: skip
+
+    def _run(self, program: str, *words: str) -> None:
+        subprocess.run(
+            [self._programs / program, *words], user=self._user, cwd=self._folder,
+            check=True, capture_output=True,
+        )  # fmt: skip
+
+    def connector(self, tables: str, **more: str) -> dict[str, str]:
+        """Settings of a connector that captures tables; topics begin with ``shop``."""
+        return {
+            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+            "plugin.name": "pgoutput", "database.hostname": "127.0.0.1",
+            "database.port": str(self.port), "database.user": "postgres",
+            "database.dbname": "postgres", "table.include.list": tables, "topic.prefix": "shop",
+            "topic.creation.default.replication.factor": "1",
+            "topic.creation.default.partitions": "1", "slot.name": "shop",
+            "publication.autocreate.mode": "filtered",
+        } | {name.replace("_", "."): value for name, value in more.items()}  # fmt: skip
+
+
+class Connect:
+    """Kafka Connect with one connector, which writes to a broker."""
+
+    def __init__(
+        self, folder: Path, kafka: str, connector: Mapping[str, str], worker: Mapping[str, str]
+    ) -> None:
+        self._jars, self._java, self._folder = connect_jars(), java(), folder
+        folder.mkdir()
+        address = f"http://127.0.0.1:{free_port()}"
+        self._write(
+            "worker",
+            {
+                "bootstrap.servers": kafka, "listeners": address,
+                "offset.flush.interval.ms": "1000",
+                "offset.storage.file.filename": str(folder / "offsets"),
+            } | dict(worker),
+        )  # fmt: skip
+        self._write("connector", {"name": "shop", "tasks.max": "1"} | dict(connector))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def _write(self, name: str, settings: Mapping[str, str]) -> None:
+        lines = [f"{key}={value}\n" for key, value in settings.items()]
+        (self._folder / f"{name}.properties").write_text("".join(lines))
+
+    @property
+    def log(self) -> str:
+        """What it has said."""
+        return (self._folder / "log").read_text()
+
+    def __enter__(self) -> Connect:
+        with (self._folder / "log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    self._java, *JAVA_OPTIONS, LOG_OPTION, "-cp", f"{self._jars}/*",
+                    "org.apache.kafka.connect.cli.ConnectStandalone",
+                    "worker.properties", "connector.properties",
+                ],
+                cwd=self._folder, stdout=log, stderr=log,
+            )  # fmt: skip
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+
+#: Envelopes in JSON: without a schema, and with one in each.
+JSON = {
+    f"{part}.converter": "org.apache.kafka.connect.json.JsonConverter" for part in ("key", "value")
+} | {f"{part}.converter.schemas.enable": "false" for part in ("key", "value")}
+JSON_WITH_SCHEMA = JSON | {f"{part}.converter.schemas.enable": "true" for part in ("key", "value")}
+
+
+def avro(registry: str) -> dict[str, str]:
+    """Envelopes in Avro, whose schemas are in a registry with the address of its Confluent API."""
+    settings = {
+        "": "io.apicurio.registry.utils.converter.AvroConverter",
+        ".apicurio.registry.url": registry.replace("/ccompat/v7", "/registry/v2"),
+        ".apicurio.registry.auto-register": "true",
+        ".apicurio.registry.find-latest": "true",
+        ".apicurio.registry.as-confluent": "true",
+        ".apicurio.registry.use-id": "contentId",
+        ".apicurio.registry.headers.enabled": "false",
+    }
+    return {
+        f"{part}.converter{name}": value
+        for part in ("key", "value")
+        for name, value in settings.items()
+    }
