@@ -21,6 +21,7 @@ from hypothesis import settings
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 from shoal.testing.schema_registry import find_registry
+from tests.debezium import NoPostgresError, Postgres
 from tests.examples import examples
 from tests.mosquitto import Mosquitto, NoMosquittoError
 
@@ -49,7 +50,7 @@ PARTS = {
     "not compiled and not nightly": ("plain", "story"),
 }
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
-SERVERS = {"kafka", "broker", "own_broker", "schema_registry", "mosquitto", "spark"}
+SERVERS = {"kafka", "broker", "own_broker", "schema_registry", "mosquitto", "postgres", "spark"}
 #: Groups of tests that take longest: a minute of Spark, minutes of compiling.
 LONG = {"spark", "trees"}
 
@@ -206,6 +207,20 @@ def schema_registry() -> Iterator[str]:
         except NoBrokerError as error:
             pytest.skip(str(error))
         yield address
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> Iterator[Postgres]:
+    """A database of the test's own. Without one installed, the test is skipped."""
+    # The server has a user of its own, who must get there.
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)
+    try:
+        server = Postgres(tmp_path / "postgres")
+    except NoPostgresError as error:
+        pytest.skip(str(error))
+    with server:
+        yield server
 
 
 @pytest.fixture

@@ -72,21 +72,22 @@ class Postgres:
             self._process.send_signal(2)
             self._process.wait(60)
 
-    def run(self, *statements: str) -> None:
-        """Run statements, each in a transaction of its own."""
+    def run(self, *statements: str) -> str:
+        """Run statements, each in a transaction of its own; return what they say."""
         words = [word for text in statements for word in ("-c", text)]
-        self._run(
-            "psql", "-X", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres",
-            "-v", "ON_ERROR_STOP=1", *words,
+        return self._run(
+            "psql", "-X", "-q", "-t", "-A", "-h", "127.0.0.1", "-p", str(self.port),
+            "-U", "postgres", "-v", "ON_ERROR_STOP=1", *words,
         )  # fmt: skip
 
-    def _run(self, program: str, *words: str) -> None:
-        subprocess.run(
+    def _run(self, program: str, *words: str) -> str:
+        done = subprocess.run(
             [self._programs / program, *words], user=self._user, cwd=self._folder,
-            check=True, capture_output=True,
+            check=True, capture_output=True, text=True,
         )  # fmt: skip
+        return done.stdout
 
-    def connector(self, tables: str, **more: str) -> dict[str, str]:
+    def connector(self, tables: str) -> dict[str, str]:
         """Settings of a connector that captures tables; topics begin with ``shop``."""
         return {
             "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
@@ -96,7 +97,7 @@ class Postgres:
             "topic.creation.default.replication.factor": "1",
             "topic.creation.default.partitions": "1", "slot.name": "shop",
             "publication.autocreate.mode": "filtered",
-        } | {name.replace("_", "."): value for name, value in more.items()}  # fmt: skip
+        }  # fmt: skip
 
 
 class Connect:
