@@ -210,13 +210,10 @@ def schema_registry() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres(tmp_path: Path) -> Iterator[Postgres]:
+def postgres() -> Iterator[Postgres]:
     """A database of the test's own. Without one installed, the test is skipped."""
-    # The server has a user of its own, who must get there.
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o011)
     try:
-        server = Postgres(tmp_path / "postgres")
+        server = Postgres()
     except NoPostgresError as error:
         pytest.skip(str(error))
     with server:

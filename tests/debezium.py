@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,9 +29,9 @@ def free_port() -> int:
 
 
 class Postgres:
-    """A server with logical decoding, whose data is in a folder."""
+    """A server with logical decoding, whose data is gone with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
         here = shutil.which("postgres")
         if not found and here is None:
@@ -38,15 +39,17 @@ class Postgres:
         self._programs = Path(here).resolve().parent if not found else found[-1].parent
         # The server refuses to run as root.
         self._user = "postgres" if os.geteuid() == 0 else None
-        self._folder, self.port = folder, free_port()
-        folder.mkdir()
+        self.port = free_port()
+        # Not in a folder of the test: pytest closes those to other users.
+        self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))
         if self._user:
-            shutil.chown(folder, self._user)
+            shutil.chown(self._folder, self._user)
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Postgres:
         data = str(self._folder / "data")
-        self._run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
+        words = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]
+        self._run("initdb", *words, user=self._user)
         settings = {
             "listen_addresses": "127.0.0.1", "port": str(self.port), "wal_level": "logical",
             "unix_socket_directories": "", "fsync": "off", "shared_buffers": "16MB",
@@ -71,6 +74,7 @@ class Postgres:
             # SIGINT: connections are ended.
             self._process.send_signal(2)
             self._process.wait(60)
+        shutil.rmtree(self._folder)
 
     def run(self, *statements: str) -> str:
         """Run statements, each in a transaction of its own; return what they say."""
@@ -80,9 +84,9 @@ class Postgres:
             "-U", "postgres", "-v", "ON_ERROR_STOP=1", *words,
         )  # fmt: skip
 
-    def _run(self, program: str, *words: str) -> str:
+    def _run(self, program: str, *words: str, user: str | None = None) -> str:
         done = subprocess.run(
-            [self._programs / program, *words], user=self._user, cwd=self._folder,
+            [self._programs / program, *words], user=user, cwd=self._folder,
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         return done.stdout

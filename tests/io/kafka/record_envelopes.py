@@ -109,7 +109,7 @@ def _save(name: str, messages: list[Any], *, is_binary: bool = False) -> None:
 def record(name: str, worker: dict[str, str], kafka: str, folder: Path) -> None:
     """Record one form of envelopes, and what Debezium writes beside them."""
     is_binary = name.endswith("avro")
-    with Postgres(folder / "postgres") as postgres:
+    with Postgres() as postgres:
         postgres.run(*BEFORE)
         connector = postgres.connector("public.visit") | SETTINGS
         with Connect(folder / "connect", kafka, connector, worker) as connect:
@@ -134,14 +134,12 @@ def main(names: list[str]) -> None:
     for name, worker in (("postgres_json", JSON), ("postgres_json_schema", JSON_WITH_SCHEMA)):
         if name in names or not names:
             with Broker() as broker, tempfile.TemporaryDirectory() as folder:
-                Path(folder).chmod(0o755)
                 record(name, worker, broker.address, Path(folder))
     if "postgres_avro" in names or not names:
         with (
             Broker() as broker, SchemaRegistry() as registry,
             tempfile.TemporaryDirectory() as folder,
         ):  # fmt: skip
-            Path(folder).chmod(0o755)
             record("postgres_avro", avro(registry.address), broker.address, Path(folder))
             schemas = {}
             for path in sorted(FOLDER.glob("postgres_avro*.jsonl")):

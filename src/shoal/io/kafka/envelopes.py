@@ -170,6 +170,10 @@ def _not_a_change(fields: Any) -> str | None:
     'transaction marker'
     """
     names = set(fields)
+    if "after" in names:
+        return None
+    if {"op", "message"} <= names:
+        return _SKIPPED_OPS["m"]
     if {"status", "id"} <= names:
         return "transaction marker"
     if {"ddl", "source"} <= names or "tableChanges" in names:
@@ -407,7 +411,7 @@ class _EnvelopeValues(RegisteredValues):
             fields = parse_avro(schema.text, schema.references.values()).fields
         except SchemaTextError:
             return super()._make(schema)
-        what = None if "op" in fields else _not_a_change(fields)
+        what = _not_a_change(fields)
         if what is None:
             return super()._make(schema)
         other = _Other(what)
