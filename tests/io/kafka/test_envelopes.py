@@ -16,11 +16,17 @@ from shoal.errors import JobError
 from shoal.io.kafka.connector import CONNECTOR
 from shoal.io.kafka.envelopes import NO_ENVELOPE, NO_KEY, NO_ROW, AvroEnvelopes, JsonEnvelopes
 from shoal.io.kafka.settings import KafkaSettings
+from shoal.io.kafka.values import JsonValues
 
 HERE = Path(__file__).parent / "envelopes"
 FORMS = ("postgres_json", "postgres_json_schema", "postgres_avro")
 #: What is in the recording beside inserts, in the mode "inserts".
 OTHERS = {"update": 2, "delete": 2, "tombstone": 2, "change of a primary key": 1, "truncate": 1}
+
+
+def json_envelopes(columns, changes):
+    """The reader of JSON."""
+    return JsonEnvelopes(JsonValues(columns), changes)
 
 
 class Message:
@@ -78,7 +84,7 @@ class Recorded:
 def envelopes(name, columns, changes):
     """The reader of a recording."""
     if not name.startswith("postgres_avro"):
-        return JsonEnvelopes(columns, changes)
+        return json_envelopes(columns, changes)
     from tests.io.kafka.schemas.world import REGISTRY
 
     settings = KafkaSettings("h:1", "visit", "avro", registry=REGISTRY, changes=changes)
@@ -209,7 +215,7 @@ def test_before_is_never_read():
     both = {"op": "u", "before": {"age": 5}, "after": {"age": 6}}
     messages = [Message(json.dumps(one).encode()) for one in (value, both, value)]
     for changes in ("inserts", "latest", "every"):
-        rows = JsonEnvelopes(["age"], changes).read_messages(messages, 0)
+        rows = json_envelopes(["age"], changes).read_messages(messages, 0)
         assert 5 not in rows.batch["age"].to_pylist()
         account(rows, messages)
 
@@ -231,7 +237,7 @@ def test_before_is_never_read():
 )
 def test_what_is_no_envelope_is_one_bad_row(value, reason):
     good = b'{"op": "r", "after": {"age": 1}}'
-    rows = JsonEnvelopes(["age"], "inserts").read([good, value, good], 5)
+    rows = json_envelopes(["age"], "inserts").read([good, value, good], 5)
     assert [(bad.row, bad.reason, bad.raw) for bad in rows.bad] == [(6, reason, value)]
     assert rows.rows.tolist() == [5, 7]
 
@@ -251,7 +257,7 @@ def test_a_value_that_is_none_of_its_type():
         json.dumps({"schema": schema, "payload": {"op": "c", "after": after}}).encode()
         for after in afters
     ]
-    rows = JsonEnvelopes(["born", "fee"], "inserts").read(values, 0)
+    rows = json_envelopes(["born", "fee"], "inserts").read(values, 0)
     assert [bad.reason.split(" isn't")[0] for bad in rows.bad] == ["column born"] * 3 + [
         "column fee"
     ] * 3
@@ -267,12 +273,12 @@ def test_a_schema_that_is_kept_is_that_of_the_message():
 
     decimal = "org.apache.kafka.connect.data.Decimal"
     given = [value(decimal, "2"), value(decimal, "2"), value(decimal, "1"), value("x", "1")]
-    rows = JsonEnvelopes(["fee"], "inserts").read([*given, given[0]], 0)
+    rows = json_envelopes(["fee"], "inserts").read([*given, given[0]], 0)
     assert rows.batch["fee"].to_pylist() == ["1.50", "1.50", "15.0", "AJY=", "1.50"]
 
 
 def test_a_null_with_a_schema_is_a_tombstone():
-    rows = JsonEnvelopes(["age"], "inserts").read([b'{"schema":null,"payload":null}', None], 0)
+    rows = json_envelopes(["age"], "inserts").read([b'{"schema":null,"payload":null}', None], 0)
     assert rows.skipped == {"tombstone": 2}
 
 
@@ -281,7 +287,7 @@ def test_latest_needs_keys_and_tells_partitions_apart():
     messages = [
         Message(value, None), Message(value, b"1", partition=0), Message(value, b"1", partition=1),
     ]  # fmt: skip
-    rows = JsonEnvelopes(["age"], "latest").read_messages(messages, 0)
+    rows = json_envelopes(["age"], "latest").read_messages(messages, 0)
     assert [bad.reason for bad in rows.bad] == [NO_KEY]
     assert rows.rows.tolist() == [1, 2]
 
@@ -321,3 +327,31 @@ def test_reasons_are_counted_in_the_summary():
     # A checkpoint of a version that counted none.
     Summary().restore(Summary().state())
     assert "skipped" not in Summary().state()
+
+
+def test_spark_refuses_envelopes():
+    from shoal.io.connector import SparkInput
+    from shoal.io.kafka.spark import read_stream
+
+    asked = SparkInput(("age",), "corrupt", None, None, Path())
+    with pytest.raises(JobError, match="changes: reads envelopes of changes, which isn't support"):
+        read_stream(None, KafkaSettings("h:1", "visit", changes="inserts"), asked)
+
+
+@pytest.mark.parametrize("changes", ["latest", "every"])
+def test_versions_of_a_row_never_count_as_people(changes):
+    from types import SimpleNamespace
+
+    from shoal.io.kafka.connector import KafkaInput
+    from shoal.job.ends import refuse_repeated_rows
+
+    source = KafkaInput(KafkaSettings("h:1", "visit", changes=changes))
+    by_rows, by_people = (
+        SimpleNamespace(schema=SimpleNamespace(each_row=each)) for each in (True, False)
+    )
+    with pytest.raises(JobError, match="a group of k rows could be one person"):
+        refuse_repeated_rows(by_rows, source)
+    refuse_repeated_rows(by_people, source)
+    inserts = KafkaInput(KafkaSettings("h:1", "visit", changes="inserts"))
+    refuse_repeated_rows(by_rows, inserts)
+    assert source.identity(Path()) != inserts.identity(Path())

@@ -385,7 +385,7 @@ def test_a_message_that_is_gone_from_the_middle_is_missed(kafka, topic, source, 
 
 
 def test_messages_without_a_row_wait_for_the_first_row(kafka, topic):
-    """A topic of changes may begin with deletes; its first row decides of which types columns are."""
+    """A topic of changes may begin with deletes; its first row decides about types."""
     name = topic()
     settings = KafkaSettings(kafka, name, changes="inserts")
     delete, insert = b'{"op": "d", "after": null}', b'{"op": "c", "after": {"n": %d}}'

@@ -26,7 +26,6 @@ from shoal.io.kafka.schemas.client import Registered, Registry
 from shoal.io.kafka.schemas.cursor import Cursor, Ints
 from shoal.io.kafka.schemas.values import Maker, RegisteredValues, SchemaReader
 from shoal.io.kafka.settings import KafkaSettings
-from shoal.io.kafka.values import JsonValues
 
 __all__ = ["AvroEnvelopes", "Envelopes", "JsonEnvelopes"]
 
@@ -191,15 +190,23 @@ def _unchanged(name: str) -> str:
 class JsonEnvelopes(Envelopes):
     """Envelopes in JSON, with or without a schema in each.
 
-    >>> values = JsonEnvelopes(["age"], "inserts")
+    Parameters
+    ----------
+    values
+        Parses rows as lines of JSON.
+    changes
+        Which changes are rows.
+
+    >>> from shoal.io.kafka.values import JsonValues
+    >>> values = JsonEnvelopes(JsonValues(["age"]), "inserts")
     >>> rows = values.read([b'{"op": "c", "after": {"age": 39}}', b'{"op": "d", "after": null}'], 0)
     >>> rows.batch["age"].to_pylist(), rows.skipped
     ([39], Counter({'delete': 1}))
     """
 
-    def __init__(self, columns: Sequence[str], changes: str) -> None:
-        super().__init__(columns, changes)
-        self._values = JsonValues(columns)
+    def __init__(self, values: Values, changes: str) -> None:
+        super().__init__(values.names, changes)
+        self._values = values
         self._after: dict[int, tuple[Any, Mapping[str, Convert]]] = {}
         #: The bytes of the latest schema, up to the payload, and how its values are converted.
         self._head = b""

@@ -17,14 +17,14 @@ __all__ = ["TopicWriter", "messages_of_rows", "read_stream", "rows_of_messages"]
 
 def read_stream(session: SparkSession, kafka: KafkaSettings, asked: SparkInput) -> DataFrame:
     """Return the rows of a topic as a stream."""
-    _refuse_schemas(kafka, "input")
-    stream = session.readStream.format("kafka").options(
-        **_options(kafka), subscribe=kafka.topic, startingOffsets=kafka.start, failOnDataLoss="true"
-    )
     if kafka.changes is not None:
         what = "reads envelopes of changes, which isn't supported on Spark"
         fix = "Use `shoal run`, or read the rows yourself and call shoal.spark.publish"
         raise JobError(Problem("input.changes", what, None, fix))
+    _refuse_schemas(kafka, "input")
+    stream = session.readStream.format("kafka").options(
+        **_options(kafka), subscribe=kafka.topic, startingOffsets=kafka.start, failOnDataLoss="true"
+    )
     if kafka.partitions is not None:
         raise JobError(
             Problem("input.partitions", "are assigned by Spark itself", None, "Leave it out")

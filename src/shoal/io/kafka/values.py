@@ -21,6 +21,7 @@ import pyarrow.ipc
 from shoal.io.base import BadRow, choose_columns
 from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
+from shoal.io.kafka.envelopes import AvroEnvelopes, JsonEnvelopes
 from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values
 from shoal.io.kafka.schemas.values import RegisteredValues
 from shoal.io.kafka.settings import KafkaSettings
@@ -49,11 +50,9 @@ def values_for(
         If the format needs a schema registry, and none answers.
     """
     if settings.changes is not None:
-        from shoal.io.kafka.envelopes import AvroEnvelopes, JsonEnvelopes
-
         if settings.registry is not None:
             return AvroEnvelopes(settings, columns, stopped or threading.Event())
-        return JsonEnvelopes(columns, settings.changes)
+        return JsonEnvelopes(JsonValues(columns), settings.changes)
     if settings.registry is not None:
         return RegisteredValues(settings, columns, stopped or threading.Event())
     if settings.format == "json":
