@@ -48,7 +48,7 @@ def test_from_a_table_to_an_audited_output(tmp_path, kafka, postgres, monkeypatc
         del worker[own]
     words = ["run", "job.toml", "--trace", "trace/", "--drain"]
     with Connect(tmp_path / "connect", kafka, connector, worker) as connect:
-        wait_until(lambda: "hospital.public.admission" in _topics(kafka), 180)
+        wait_until(lambda: "hospital.public.admission" in _topics(kafka), 120)
         with started(words) as process:
             wait_until(lambda: n_taken_in(here) > 0, 120)
             process.kill()

@@ -73,7 +73,7 @@ def connect_jars() -> Path:
         f"io.debezium:debezium-connector-postgres:{DEBEZIUM_VERSION}",
         f"io.debezium:debezium-connector-mysql:{DEBEZIUM_VERSION}",
         f"io.apicurio:apicurio-registry-utils-converter:{CONVERTER_VERSION}",
-        "org.slf4j:slf4j-simple:2.0.17",
+        "org.slf4j:slf4j-simple:1.7.36",
     )  # fmt: skip
 
 

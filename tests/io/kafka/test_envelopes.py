@@ -355,3 +355,27 @@ def test_versions_of_a_row_never_count_as_people(changes):
     inserts = KafkaInput(KafkaSettings("h:1", "visit", changes="inserts"))
     refuse_repeated_rows(by_rows, inserts)
     assert source.identity(Path()) != inserts.identity(Path())
+
+
+def test_an_envelope_of_mysql():
+    """Written by hand after Debezium's documentation, not recorded: a DATETIME and a TIMESTAMP."""
+    fields = [
+        {"field": "id", "type": "int32"},
+        {"field": "came", "type": "int64", "name": "io.debezium.time.Timestamp"},
+        {"field": "left", "type": "string", "name": "io.debezium.time.ZonedTimestamp"},
+        {"field": "at", "type": "int64", "name": "io.debezium.time.MicroTime"},
+    ]
+    schema = {"type": "struct", "fields": [{"field": "after", "fields": fields}]}
+    row = {"id": 7, "came": 1709209800123, "left": "2024-02-29T11:30:00Z", "at": 45000000000}
+    source = {"connector": "mysql", "db": "shop", "table": "visit", "file": "binlog.000002"}
+    payload = {"before": None, "after": row, "source": source, "op": "c", "ts_ms": 1}
+    change = {"source": source, "ddl": "CREATE TABLE visit (id int)", "tableChanges": []}
+    values = [
+        json.dumps({"schema": schema, "payload": payload}).encode(), json.dumps(change).encode(),
+    ]  # fmt: skip
+    rows = json_envelopes(["id", "came", "left", "at"], "inserts").read(values, 0)
+    [found] = rows.batch.to_pylist()
+    assert found == {
+        "id": 7, "came": "2024-02-29T12:30:00.123000", "left": row["left"], "at": "12:30:00",
+    }  # fmt: skip
+    assert rows.skipped == {"schema change": 1}
