@@ -51,6 +51,7 @@ def test_every_figure_is_shown() -> None:
         "shoal_rows_late_total": 1,
         "shoal_rows_reused_total": 1,
         "shoal_rows_alone_total": 0,
+        "shoal_messages_skipped_total": 0,
         "shoal_rows_held": 2,
         "shoal_loss": 0.1235,
         "shoal_source_lag": 77,
