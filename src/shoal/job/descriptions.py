@@ -68,6 +68,7 @@ KEYS = {
     "input.fields": "MQTT, Avro and Protobuf: where columns are in nested messages.",
     "input.registry": "The schema registry, an http or https address, for Avro and Protobuf.",
     "input.registry_settings": "How the registry is reached: names, secrets, certificates.",
+    "input.changes": "Kafka: messages are changes of a database, by Debezium; which ones are rows.",
     "input.table": "A table of Spark's catalog; on Spark only.",
     "output.path": "A file, a folder (ends in /), or - for standard output.",
     "output.format": "The format; if left out, by the ending of the name.",
