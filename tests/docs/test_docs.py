@@ -20,7 +20,6 @@ from typing import Any
 import pydantic
 import pytest
 import typer
-from _pytest.mark import ParameterSet
 
 from shoal import algorithms, engine
 from shoal.cli.app import app
@@ -102,14 +101,15 @@ def test_a_wrong_job_is_wrong_as_the_page_says(block: Block, folder: Path) -> No
     assert f"shoal: {message}\n" in (ROOT / block.page).read_text(encoding="utf-8")
 
 
-def slow_in_plain_python(what: Path | Block) -> ParameterSet:
-    """A page or block; R-trees and the README's many runs are compiled."""
-    label = name(what) if isinstance(what, Path) else str(what)
-    is_slow = "tree-" in label or label.startswith("README.md:")
-    return pytest.param(what, marks=pytest.mark.compiled if is_slow else ())
-
-
-@pytest.mark.parametrize("page", [slow_in_plain_python(page) for page in PAGES], ids=name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        # R-trees are slow in plain Python.
+        pytest.param(page, marks=pytest.mark.compiled if "tree-" in page.name else ())
+        for page in PAGES
+    ],
+    ids=name,
+)
 def test_python_runs(page: Path) -> None:
     """The examples of a page, one after the other, in one name space."""
     scope: dict[str, object] = {"__name__": "__main__"}
@@ -134,9 +134,7 @@ def test_a_quoted_piece_is_in_its_file(block: Block) -> None:
     assert block.text in quoted.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "block", [slow_in_plain_python(b) for b in of_kind("sh") if b.mark == "tested"], ids=str
-)
+@pytest.mark.parametrize("block", [b for b in of_kind("sh") if b.mark == "tested"], ids=str)
 def test_commands_run(block: Block, tmp_path: Path) -> None:
     """Run the known commands of a block that is marked as tested, next to the examples."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

@@ -133,6 +133,15 @@ def test_the_job_says_the_format_where_the_name_says_none(tmp_path: Path) -> Non
     assert shoal.audit(path, converted, original=source, trace=trace).verdict == "kept"
 
 
+def test_a_result_knows_how_its_rows_look() -> None:
+    table = people(60)
+    done = shoal.anonymize(
+        table, SCHEMA, POLICY, numeric="bounds", suppressed="root", seed=1, trace=True
+    )
+    assert shoal.audit(SCHEMA, POLICY, done, original=table).verdict == "kept"
+    assert shoal.audit(SCHEMA, POLICY, done, original=table, numeric="range").verdict == "broken"
+
+
 def test_an_original_that_lacks_a_column_is_refused() -> None:
     with pytest.raises(JobError, match="original: column town: isn't in the input"):
         shoal.audit(SCHEMA, POLICY, [], original=people(3).drop_columns(["town"]))

@@ -85,7 +85,6 @@ def test_one_shard_is_a_run_on_its_own_row_for_row(spark, tmp_path, name, table,
 
 
 @pytest.mark.story
-@pytest.mark.compiled
 def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     run = on_spark(spark, tmp_path)
     run.job = job_of(tmp_path, policy=POLICY, more=f"{OUT}[spark]\nshards = 2\ninterval = 0.2\n")

@@ -83,7 +83,8 @@ def audit(
     format
         The format of a published file; None: by its name.
     options
-        With a schema and a policy: how the output looks; see `shoal.audit.audit`.
+        With a schema and a policy: how the output looks; see `shoal.audit.audit`. A `Result` knows
+        it.
 
     Returns
     -------
@@ -100,6 +101,9 @@ def audit(
     if len(what) == 3 and isinstance(what[0], Schema):
         schema, policy, published = what
         names, dialect = schema.columns, None
+        looks = published.publish if isinstance(published, Result) else None
+        if looks is not None:
+            options = {"numeric": looks.numeric, "suppressed": looks.suppressed} | options
         parts, unknown = [Part(policy, options)], tuple[Verdict, ...]()
     elif len(what) == 2 and not isinstance(what[0], Schema):
         job, _ = job_of(what[0])

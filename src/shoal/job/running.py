@@ -148,6 +148,7 @@ def run(
         output=None if gathered is not None else sink.path or sink.noun,
         quarantine=job.bad_rows.file if summary.n_quarantined else None,
         interrupted=running.interrupted,
+        publish=job.publish,
     )
 
 

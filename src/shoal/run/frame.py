@@ -153,7 +153,7 @@ def anonymize(
     for text in warned:
         warnings.warn(text, UserWarning, stacklevel=2)
     result = kind.from_arrow(published.table())
-    return Result(result, summary, lines.table() if trace else None)
+    return Result(result, summary, lines.table() if trace else None, publish=publish)
 
 
 def check_parts(schema: object, policy: object) -> None:

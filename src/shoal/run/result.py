@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from shoal.arrow.release import Publish
 from shoal.metrics import Summary
 from shoal.metrics.wording import html_lines
 
@@ -38,6 +39,8 @@ class Result(Generic[F]):
         The file of the rows that couldn't be used, if there are any; it holds personal data.
     interrupted
         Whether the run was stopped before the end of its input.
+    publish
+        How the rows look, which an audit must know.
     """
 
     frame: F
@@ -46,6 +49,7 @@ class Result(Generic[F]):
     output: str | None = None
     quarantine: Path | None = None
     interrupted: bool = False
+    publish: Publish | None = None
 
     def __getitem__(self, key: Any) -> Any:
         frame: Any = self.frame
