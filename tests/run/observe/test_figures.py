@@ -23,7 +23,7 @@ def test_the_figures_of_a_summary() -> None:
     }
     assert counts == {
         "n_in": 9, "n_published": 4, "n_suppressed": 2, "n_quarantined": 1, "n_late": 1,
-        "n_reused": 1, "n_alone": 0, "n_held": 2, "n_audited": None,
+        "n_reused": 1, "n_alone": 0, "n_held": 2, "n_audited": None, "n_skipped": 0,
     }  # fmt: skip
     assert figures.loss == 0.1235
     assert figures.loss_sum == pytest.approx(4 * 0.123456)

@@ -33,7 +33,7 @@ def check_settings(settings: Mapping[str, Any]) -> list[Problem]:
 
     >>> [str(each) for each in check_settings({"s3.secret-access-key": "hunter2"})]
     ['settings.s3.secret-access-key: is a secret and stands in clear. Write "env:NAME" or \
-"file:PATH", and keep the secret there']
+"file:PATH", and keep the secret there.']
     >>> check_settings({"uri": "env:CATALOG", "s3.endpoint": "http://127.0.0.1:9000"})
     []
     """
