@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import struct
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -91,9 +92,11 @@ class _Post:
     key: str
     known: Known
     body: bytes = field(repr=False)
-    #: The number of the row after its last one, when it has one.
-    end: int = -1
+    #: The number of the row after its last one; until it has one, beyond every position.
+    end: int = sys.maxsize
     state: _State = _State.WAITING
+    #: How many requests wait for it.
+    n_waiters: int = 0
 
 
 class HttpSource:
@@ -173,6 +176,9 @@ class HttpSource:
             If one isn't, or if there are too many. It names the line and no value.
         """
         lines, numbers = [], []
+        if (n_lines := body.count(b"\n")) > MOST_ROWS:
+            # Splitting such a body would take many times its bytes.
+            raise BadBodyError(f"{n_lines:,} rows, where {MOST_ROWS:,} are the most")
         for number, line in enumerate(body.split(b"\n"), 1):
             if not (stripped := line.strip(b" \t\r")):
                 continue
@@ -232,12 +238,15 @@ class HttpSource:
     def _wait(self, post: _Post) -> None:
         """Wait until a post is on the disk; the lock is held."""
         over = (_State.STORED, _State.DROPPED)
+        post.n_waiters += 1
         self._lock.wait_for(lambda: post.state in over or self._is_closed, ANSWER_SECONDS)
+        post.n_waiters -= 1
         if post.state is _State.STORED:
             return
-        if post.state is _State.WAITING and not post.key:
-            # Nobody else can wait for it.
+        if post.state is _State.WAITING and not post.n_waiters:
+            # Nobody waits for it any more, and its bytes aren't reserved any more.
             self._arrived.remove(post)
+            self._pending.pop(post.key, None)
             post.state = _State.DROPPED
         if post.state is _State.DROPPED:
             raise NotStoredError("the rows were not taken in; send them again")

@@ -14,6 +14,8 @@ __all__ = ["check_settings", "local_catalog", "names_place", "resolved"]
 
 _SECRET = re.compile(
     r"password|passphrase|secret|credential|token$|account-key|sas-token|access-key$"
+    r"|connection-string|authorization",
+    re.I,
 )
 #: An address with a password in it.
 _WITH_PASSWORD = re.compile(r"[^/]*//[^/@]*:[^/@]+@")

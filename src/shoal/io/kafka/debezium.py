@@ -24,6 +24,8 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 _EPOCH = datetime(1970, 1, 1)
 _MOST_DIGITS = 38
+#: The most characters that so many digits take.
+_MOST_BASE64 = 24
 
 
 def is_unavailable(value: object) -> bool:
@@ -102,6 +104,8 @@ def _decimal(value: Any, scale: int) -> str:
     """Return a decimal as text; it is the base64 of a signed number of its smallest units."""
     if not isinstance(value, str):
         raise TypeError
+    if len(value) > _MOST_BASE64:
+        raise ValueError
     try:
         data = base64.b64decode(value, validate=True)
     except binascii.Error:

@@ -162,20 +162,28 @@ def _identity(message: Any) -> tuple[int, bytes | None]:
     return message.partition(), message.key()
 
 
+#: The fields of a transaction marker and of a schema change. Rows of a table may have some of them.
+_MARKER = {"status", "id", "event_count", "data_collections", "ts_ms"}
+_SCHEMA_CHANGE = {
+    "source", "ts_ms", "databaseName", "schemaName", "ddl", "tableChanges", "position", "status",
+}  # fmt: skip
+
+
 def _not_a_change(fields: Any) -> str | None:
     """Return what Debezium's other messages are, by the names of their fields; None if unknown.
 
     >>> _not_a_change({"status": "BEGIN", "id": "571:53195829", "ts_ms": 1})
     'transaction marker'
+    >>> _not_a_change({"status": "admitted", "id": 7, "age": 39})
     """
     names = set(fields)
     if "after" in names:
         return None
     if {"op", "message"} <= names:
         return _SKIPPED_OPS["m"]
-    if {"status", "id"} <= names:
+    if {"status", "id"} <= names <= _MARKER:
         return "transaction marker"
-    if {"ddl", "source"} <= names or "tableChanges" in names:
+    if names <= _SCHEMA_CHANGE and ({"ddl", "source"} <= names or "tableChanges" in names):
         return "schema change"
     return "heartbeat" if names == {"ts_ms"} else None
 
@@ -255,10 +263,12 @@ class JsonEnvelopes(Envelopes):
 
         That is an object, None if it is a null with a schema, or why there is none.
         """
+        whole, converts = None, self._converts
         if self._head and value.startswith(self._head):
             # The same schema as before, which is longer than the rest.
-            whole, converts = _load(b"{" + value[len(self._head) :]), self._converts
-        else:
+            whole = _load(b"{" + value[len(self._head) :])
+        if not isinstance(whole, dict) or whole.keys() != {"payload"}:
+            # What is found must not depend on what was read before: a replay begins elsewhere.
             whole, converts = _load(value), {}
             if isinstance(whole, dict) and whole.keys() >= {"schema", "payload"}:
                 try:
@@ -381,7 +391,12 @@ class AvroEnvelopes(Envelopes):
         rows = pa.array([self._at[place] for place in taken], pa.int64())
         batch = self._batch.select(list(self.names)).take(rows)
         self._batch = self._batch.slice(0, 0)
-        is_good = np.ones(len(taken), np.bool_)
+        is_there = np.zeros(len(taken), np.bool_)
+        for column in batch.columns:
+            is_there |= np.asarray(column.is_valid())
+        # A change that has no row; in a row of a person some column has a value.
+        wrong |= {taken[row]: NO_ROW for row in np.flatnonzero(~is_there).tolist()}
+        is_good = is_there
         for name, column in zip(self.names, batch.columns, strict=True):
             if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
                 found = pc.is_in(column, pa.array(PLACEHOLDERS).cast(column.type))

@@ -222,7 +222,8 @@ class KafkaSource:
         is_empty = bool(chunk.skipped) and not len(chunk.rows) and not chunk.bad
         if is_empty and not self._row and any(map(pa.types.is_null, chunk.batch.schema.types)):
             self._waiting += messages
-            if len(self._waiting) < MOST_MESSAGES:
+            n_bytes = sum(len(message.value() or b"") for message in self._waiting)
+            if len(self._waiting) < MOST_MESSAGES and n_bytes < MOST_BYTES:
                 return None
             messages = []
         if self._waiting:

@@ -265,7 +265,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Give the body to what the path has, or answer with an error."""
         length = self.headers.get("Content-Length", "")
-        self._n_unread = int(length) if length.isascii() and length.isdigit() else 0
+        is_number = length.isascii() and length.isdigit() and len(length) < 20
+        self._n_unread = int(length) if is_number else 0
         self._answer("POST")
         self._discard()
 

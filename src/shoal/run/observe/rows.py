@@ -58,7 +58,7 @@ def _take(source: HttpSource, request: Request) -> Reply:
     if headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         return _error(415, "the body must not be compressed")
     length = headers.get("Content-Length", "")
-    if not (length.isascii() and length.isdigit()):
+    if not (length.isascii() and length.isdigit() and len(length) < 20):
         return _error(411, "the Content-Length is missing: chunked bodies aren't read")
     if int(length) > MOST_BODY:
         return _error(413, f"{int(length):,} bytes, where {MOST_BODY:,} are the most")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 import struct
 import uuid
 from decimal import Decimal
 
 import fastavro
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.io.kafka.schemas.avro import SchemaTextError, parse_avro
+from shoal.io.kafka.schemas.avro import AvroReader, SchemaTextError, parse_avro
+from shoal.io.kafka.schemas.cursor import Cursor
 from tests.io.kafka.schemas.world import Memory, avro, framed, record
 
 TREE = record(("zip", "string"), ("inner", ["null", "T"]), name="T")
@@ -221,3 +224,16 @@ def test_names_in_name_spaces_are_found_as_avro_says():
     values = memory.values(["a", "b", "c"], {"a": "c.x", "b": "d.x", "c": "self.d.x"})
     rows = values.read([avro(number, schema, row)], 0)
     assert rows.batch.to_pylist() == [{"a": 1, "b": 2, "c": 4}]
+
+
+def test_a_truncated_message_of_a_recursive_type_is_one_bad_row():
+    """What is behind its end says that there is more, on both sides, for ever."""
+    tree = {
+        "type": "record", "name": "T",
+        "fields": [{"name": "l", "type": ["T", "null"]}, {"name": "r", "type": ["T", "null"]}],
+    }  # fmt: skip
+    reader = AvroReader(parse_avro(json.dumps(tree)), {})
+    data = b"\x00\x00" + b"\x02\x02"
+    cursor = Cursor(data, np.array([0, 2]), np.array([1, 4]))
+    reader.read(cursor)
+    assert cursor.broken.tolist() == [True, False]

@@ -318,6 +318,10 @@ class _Pass:
         if depth > MOST_DEPTH:
             self._cursor.fail(who)
             return
+        # What is behind the end of a message must not lead into ever deeper records.
+        who = who[~self._cursor.broken[who]]
+        if not len(who):
+            return
         for name, inner in schema.fields.items():
             self._value(inner, who, wanted.get(name), depth)
 
@@ -340,7 +344,7 @@ class _Pass:
         for place, part in enumerate(schema.parts):
             if part.kind == "null":
                 continue
-            chosen = branch == place
+            chosen = (branch == place) & ~self._cursor.broken[who]
             if chosen.all():
                 self._value(part, who, wanted, depth)
             elif chosen.any():

@@ -295,7 +295,7 @@ class _Parser:
         name = self._next()
         self._expect("=")
         number = self._next()
-        if not number.isdigit():
+        if not (number.isascii() and number.isdigit()):
             raise SchemaTextError(f"has a field {name} without a number")
         while (word := self._next()) != ";":
             if word == "[":

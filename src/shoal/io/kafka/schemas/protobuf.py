@@ -284,7 +284,9 @@ class _Pass:
         }
         _Pass(self._cursor, parts)._inside(who, inner)
         seconds, nanos = (parts[name].numbers(who) for name in ("seconds", "nanos"))
-        strange = (np.abs(seconds) > _MOST_SECONDS) | (nanos < 0) | (nanos >= 10**9)
+        strange = (
+            (seconds > _MOST_SECONDS) | (seconds < -_MOST_SECONDS) | (nanos < 0) | (nanos >= 10**9)
+        )
         if strange.any():
             self._cursor.fail(who[strange])
             seconds, nanos = np.where(strange, 0, seconds), np.where(strange, 0, nanos)
