@@ -129,6 +129,8 @@ def kill(job: Path, table: pa.Table, n_clients: int) -> list[bytes]:
                 wait(process, draw.uniform(0.0, 0.3))
             process.kill()
     with started([*command, "--drain"]) as process:
+        # From then on it takes signals.
+        wait_until_it_serves(port)
         for client in clients:
             client.join(600)
             assert not client.is_alive()
