@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import threading
 from collections import Counter
@@ -10,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import fastavro
 import pytest
 
 from shoal.errors import JobError
@@ -275,6 +277,37 @@ def test_a_schema_that_is_kept_is_that_of_the_message():
     given = [value(decimal, "2"), value(decimal, "2"), value(decimal, "1"), value("x", "1")]
     rows = json_envelopes(["fee"], "inserts").read([*given, given[0]], 0)
     assert rows.batch["fee"].to_pylist() == ["1.50", "1.50", "15.0", "AJY=", "1.50"]
+
+
+def test_what_a_message_is_doesnt_depend_on_those_before_it():
+    """A replay begins elsewhere: the schema that was kept then isn't there."""
+    schema = b'{"schema":{"fields":[{"field":"after","fields":[]}]},'
+    plain = schema + b'"payload":{"op":"c","after":{"age":1}}}'
+    odd = schema + b'"op":"c","after":{"age":2}}'
+    together = json_envelopes(["age"], "inserts").read([plain, odd], 0)
+    alone = json_envelopes(["age"], "inserts").read([odd], 0)
+    assert together.batch["age"].to_pylist()[1:] == alone.batch["age"].to_pylist()
+    assert len(together.bad) == len(alone.bad)
+
+
+def test_rows_of_a_table_that_look_like_a_marker_are_bad_rows():
+    rows = json_envelopes(["age"], "inserts").read([b'{"id": 7, "status": "in", "age": 39}'], 0)
+    assert [bad.reason for bad in rows.bad] == [NO_ENVELOPE]
+    assert not rows.skipped
+
+
+def test_an_insert_without_a_row_is_a_bad_row_in_avro_too():
+    message = recorded("postgres_avro")[0].value()
+    texts = json.loads((HERE / "postgres_avro_schemas.json").read_text())
+    schema = fastavro.parse_schema(json.loads(texts[str(int.from_bytes(message[1:5], "big"))]))
+    envelope = fastavro.schemaless_reader(io.BytesIO(message[5:]), schema, None)
+    assert envelope["after"] is not None
+    data = io.BytesIO()
+    fastavro.schemaless_writer(data, schema, {**envelope, "after": None})
+    empty = message[:5] + data.getvalue()
+    rows = envelopes("postgres_avro", ["age"], "inserts").read([message, empty], 0)
+    assert rows.rows.tolist() == [0]
+    assert [(bad.row, bad.reason) for bad in rows.bad] == [(1, NO_ROW)]
 
 
 def test_a_null_with_a_schema_is_a_tombstone():
