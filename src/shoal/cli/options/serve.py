@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from shoal.cli.options.shared import (
+    AcceptWeaker,
     Drain,
+    FallBack,
     JobPath,
     Json,
     Log,
@@ -24,6 +26,8 @@ from shoal.cli.options.shared import (
     Quiet,
     Text,
     To,
+    Trace,
+    UndoPseudonyms,
 )
 
 __all__ = ["serve"]
@@ -53,22 +57,11 @@ def serve(
         ),
     ] = None,
     to_format: To = None,
-    trace: Annotated[
-        Text, typer.Option(help="Write a private trace for the audit: a Parquet file or a folder.")
-    ] = None,
+    trace: Trace = None,
     drain: Drain = False,
-    fall_back: Annotated[
-        bool,
-        typer.Option("--fall-back", help="Resume from the last undamaged checkpoint."),
-    ] = False,
-    accept_weaker: Annotated[
-        bool,
-        typer.Option("--accept-weaker", help="Resume although the job promises less than before."),
-    ] = False,
-    undo_pseudonyms: Annotated[
-        bool,
-        typer.Option("--undo-pseudonyms", help="Allow a trace that links pseudonyms to subjects."),
-    ] = False,
+    fall_back: FallBack = False,
+    accept_weaker: AcceptWeaker = False,
+    undo_pseudonyms: UndoPseudonyms = False,
     metrics: Metrics = None,
     log: Log = None,
     log_file: LogFile = None,

@@ -10,8 +10,10 @@ import typer
 from shoal.errors import ParameterError
 
 __all__ = [
+    "AcceptWeaker",
     "DataFormat",
     "Drain",
+    "FallBack",
     "File",
     "Follow",
     "From",
@@ -37,6 +39,8 @@ __all__ = [
     "Quiet",
     "Text",
     "To",
+    "Trace",
+    "UndoPseudonyms",
     "Whole",
     "at_least_0",
     "at_least_1",
@@ -58,6 +62,20 @@ From = Annotated[
 PublishedFormat = Annotated[Text, typer.Option("--from", help="Format of the published data.")]
 DataFormat = Annotated[Text, typer.Option("--from", help="Format of the data.")]
 To = Annotated[Text, typer.Option("--to", help="Format of the output.")]
+Trace = Annotated[
+    Text, typer.Option(help="Write a private trace for the audit: a Parquet file or a folder.")
+]
+FallBack = Annotated[
+    bool, typer.Option("--fall-back", help="Resume from the last undamaged checkpoint.")
+]
+AcceptWeaker = Annotated[
+    bool,
+    typer.Option("--accept-weaker", help="Resume although the job promises less than before."),
+]
+UndoPseudonyms = Annotated[
+    bool,
+    typer.Option("--undo-pseudonyms", help="Allow a trace that links pseudonyms to subjects."),
+]
 Follow = Annotated[
     bool, typer.Option("--follow", help="Wait for more rows at the end of the input.")
 ]

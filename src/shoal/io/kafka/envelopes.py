@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from shoal.io.base import BadRow
 from shoal.io.kafka.debezium import PLACEHOLDERS, Convert, converters, is_unavailable
-from shoal.io.kafka.parsed import ParsedRows, Values
+from shoal.io.kafka.parsed import ParsedRows, Values, load_json
 from shoal.io.kafka.schemas.avro import SchemaTextError, parse_avro
 from shoal.io.kafka.schemas.client import Registered, Registry
 from shoal.io.kafka.schemas.cursor import Cursor, Ints
@@ -266,10 +266,10 @@ class JsonEnvelopes(Envelopes):
         whole, converts = None, self._converts
         if self._head and value.startswith(self._head):
             # The same schema as before, which is longer than the rest.
-            whole = _load(b"{" + value[len(self._head) :])
+            whole = load_json(b"{" + value[len(self._head) :])
         if not isinstance(whole, dict) or whole.keys() != {"payload"}:
             # What is found must not depend on what was read before: a replay begins elsewhere.
-            whole, converts = _load(value), {}
+            whole, converts = load_json(value), {}
             if isinstance(whole, dict) and whole.keys() >= {"schema", "payload"}:
                 try:
                     converts = converters(whole["schema"], self.names)
@@ -285,7 +285,7 @@ class JsonEnvelopes(Envelopes):
     def _keep(self, value: bytes, schema: Any, converts: Mapping[str, Convert]) -> None:
         """Keep a schema, if the bytes up to the payload are just that."""
         head, comma, _ = value.partition(b',"payload":')
-        if comma and schema is not None and _load(head + b"}") == {"schema": schema}:
+        if comma and schema is not None and load_json(head + b"}") == {"schema": schema}:
             self._head, self._converts = head + b",", converts
 
     def _rows(self, taken: list[int], wrong: dict[int, str]) -> tuple[pa.RecordBatch, list[int]]:
@@ -318,13 +318,6 @@ class JsonEnvelopes(Envelopes):
                     return f"column {name} isn't a value of its type, or out of the range of times"
             row[name] = value
         return row
-
-
-def _load(value: bytes) -> Any:
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return None
 
 
 class AvroEnvelopes(Envelopes):

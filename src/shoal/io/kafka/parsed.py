@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -13,9 +14,21 @@ from numpy.typing import NDArray
 
 from shoal.io.base import BadRow
 
-__all__ = ["EMPTY", "ParsedRows", "Values"]
+__all__ = ["EMPTY", "ParsedRows", "Values", "load_json"]
 
 EMPTY = "an empty message"
+
+
+def load_json(text: bytes) -> Any:
+    """Return what a text of JSON holds; None if it isn't JSON.
+
+    >>> load_json(b'{"age": 39}'), load_json(b'{"age"')
+    ({'age': 39}, None)
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 class ParsedRows(NamedTuple):

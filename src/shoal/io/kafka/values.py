@@ -12,7 +12,7 @@ import itertools
 import json
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from shoal.io.base import BadRow, choose_columns
 from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
 from shoal.io.kafka.envelopes import AvroEnvelopes, JsonEnvelopes
-from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values
+from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values, load_json
 from shoal.io.kafka.schemas.values import RegisteredValues
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.readable import broken_text, is_readable, readable_batch
@@ -138,7 +138,7 @@ def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Unreada
         wrong.append(_Unreadable(len(pieces), EMPTY, value or b""))
         return
     if text[:1] == b"[":
-        rows = _load(text)
+        rows = load_json(text)
         if isinstance(rows, list):
             for row in rows:
                 line = json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -146,7 +146,7 @@ def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Unreada
             return
     lines = list(lines_of(text))
     if len(lines) > 1:
-        row = _load(text)
+        row = load_json(text)
         if isinstance(row, dict):
             # One object over several lines: JSON has newlines only between its tokens.
             pieces.append(b" ".join(lines))
@@ -155,13 +155,6 @@ def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Unreada
             wrong.append(_Unreadable(len(pieces), "not a JSON object", value))
             return
     pieces += lines
-
-
-def _load(text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 class CsvValues(Values):
