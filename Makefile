@@ -10,7 +10,11 @@ STAMP := .venv/.installed
 # Prints the dependencies that are enough to compile kernels.
 COMPILER := import tomllib; needed = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]; \
 	print(*(one for one in needed if one.startswith(("numpy", "numba"))), sep="\n")
+# Prints the package of Spark. It isn't installed as an extra: tests run meanwhile, and pip would take shoal away for a moment.
+OF_SPARK := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["spark"])
 DEV := .venv/.installed-dev
+SPARK := .venv/.installed-spark
+NIGHTLY := .venv/.installed-nightly
 DOCS := .venv/.installed-docs
 # What is installed at first: `make test` installs everything at once, while kernels compile.
 EXTRA := live
@@ -45,10 +49,20 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 $(DEV): pyproject.toml
-	@echo "==> installing what only developers need, too: pytest, Spark, and so on (once; it is large)"
+	@echo "==> installing what only developers need, too: pytest, mypy, and so on (once)"
 	@if test $(STAMP) -nt pyproject.toml; then $(PIP) --editable '.[dev]'; \
 		else $(MAKE) --no-print-directory setup EXTRA=dev; fi
 	@touch $(DEV)
+
+$(SPARK): pyproject.toml $(DEV)
+	@echo "==> installing Spark, too (once; it is large)"
+	@$(PIP) "$$($(BIN)/python -c '$(OF_SPARK)')"
+	@touch $(SPARK)
+
+$(NIGHTLY): pyproject.toml $(SPARK)
+	@echo "==> installing what only make nightly and benchmarks need, too (once)"
+	@$(PIP) --editable '.[nightly]'
+	@touch $(NIGHTLY)
 
 demo: $(STAMP)  ## a live stream, anonymized before your eyes
 	@$(BIN)/shoal demo
@@ -74,7 +88,7 @@ lint: $(DEV)  ## ruff: style, format, docstrings; codespell: spelling
 	@$(BIN)/ruff format --check .
 	@$(BIN)/codespell
 
-types: $(DEV)  ## mypy, strict
+types: $(SPARK)  ## mypy, strict
 	@echo "==> types"
 	@$(BIN)/mypy
 
@@ -86,7 +100,7 @@ compiled: $(DEV)  ## the part of `make test` that runs compiled: engines and alg
 	@echo "==> engines and algorithms, compiled (from an empty cache it takes minutes to compile the kernels)"
 	@$(PYTEST) tests -m 'compiled and not nightly'
 
-plain: $(DEV)  ## the part of `make test` that runs in plain Python: everything else
+plain: $(SPARK)  ## the part of `make test` that runs in plain Python: everything else
 	@echo "==> everything else, in plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests src --doctest-modules -m 'not compiled and not nightly' $(COVERAGE)
 
@@ -94,19 +108,19 @@ nightly rest recompiled replain: export SHOAL_TEST_EXAMPLES = all
 nightly: export COVERAGE = --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 nightly: test rest recompiled replain  ## every test there is, with all examples and coverage; all that decide, compiled and in plain Python (hours)
 
-rest: $(DEV)  ## the second part of `make nightly`: what `make test` leaves out, compiled
+rest: $(NIGHTLY)  ## the second part of `make nightly`: what `make test` leaves out, compiled
 	@echo "==> what make test leaves out, compiled"
 	@$(PYTEST) tests -m nightly
 
-recompiled: $(DEV)  ## its third part: kernels and runs, which `make test` runs in plain Python, compiled
+recompiled: $(NIGHTLY)  ## its third part: kernels and runs, which `make test` runs in plain Python, compiled
 	@echo "==> kernels and runs, which make test runs in plain Python, compiled"
 	@$(PYTEST) tests/engine/kernels tests/arrow tests/run -m 'not nightly'
 
-replain: $(DEV)  ## its last part: what `make test` runs compiled, and the twins, in plain Python
+replain: $(NIGHTLY)  ## its last part: what `make test` runs compiled, and the twins, in plain Python
 	@echo "==> what make test runs compiled, and the twins, in plain Python"
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) tests/algorithms tests/engine tests/identity tests/naive
 
-torture: $(DEV)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
+torture: $(SPARK)  ## jobs on files and on Kafka, killed 500 times each, and at every call to the disk
 	@SHOAL_KILLS=500 SHOAL_CRASH_STEP=1 $(BIN)/python -m pytest -q tests/crashes -n 2
 
 fuzz: $(DEV)  ## a million changed files, messages and job files (COUNT=, SEED=): no crash, no hang, no leak
@@ -115,10 +129,10 @@ fuzz: $(DEV)  ## a million changed files, messages and job files (COUNT=, SEED=)
 mutants: $(DEV)  ## change the code that a promise hangs on, one place at a time: do tests notice? (COUNT=, SEED=, ONLY=)
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.mutants --count $(or $(COUNT),0) --seed $(or $(SEED),0) $(ONLY)
 
-soak: $(DEV)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
+soak: $(NIGHTLY)  ## 30 minutes of Kafka to Kafka at full speed: is everything flat?
 	@$(BIN)/python -m benchmarks.live soak --minutes 30
 
-bench: $(DEV)  ## algorithms against the pass-through and their naive twins, audited, and Kafka to Kafka
+bench: $(NIGHTLY)  ## algorithms against the pass-through and their naive twins, audited, and Kafka to Kafka
 	@$(BIN)/python -m benchmarks.start
 	@$(BIN)/python -m benchmarks.limit
 	@$(BIN)/python -m benchmarks.throughput
@@ -132,12 +146,12 @@ bench: $(DEV)  ## algorithms against the pass-through and their naive twins, aud
 	@$(BIN)/python -m benchmarks.live throughput
 	@$(BIN)/python -m benchmarks.live checkpoints
 
-figures: $(DEV)  ## the figures of the papers, as tables and SVG
+figures: $(NIGHTLY)  ## the figures of the papers, as tables and SVG
 	@$(BIN)/python -m benchmarks.figures
 
 $(DOCS): pyproject.toml $(STAMP)
 	@echo "==> installing what the site needs, too: Sphinx, MyST and Furo (once)"
-	@test $(DEV) -nt pyproject.toml || $(PIP) --editable '.[docs]'
+	@test $(NIGHTLY) -nt pyproject.toml || $(PIP) --editable '.[docs]'
 	@touch $(DOCS)
 
 docs: $(DOCS)  ## the documentation as a site, in build/site; TAGS='v0.1.0' builds these versions, too

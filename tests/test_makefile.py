@@ -46,6 +46,23 @@ def test_a_developer_gets_everything_at_once(target: str, tmp_path: Path) -> Non
     assert FOR_USERS not in found
 
 
+@pytest.mark.parametrize(
+    "target", ["nightly", "rest", "recompiled", "replain", "soak", "bench", "figures"]
+)
+def test_what_takes_hours_gets_more(target: str, tmp_path: Path) -> None:
+    """Sphinx, marimo and the like aren't installed for `make test`."""
+    assert "--editable '.[nightly]'" in steps(target, tmp_path)
+    assert "--editable '.[nightly]'" not in steps("test", tmp_path)
+
+
+def test_spark_is_installed_while_tests_run(tmp_path: Path) -> None:
+    found = steps("test", tmp_path)
+    assert (
+        found.index("==> layers") < found.index("==> installing Spark") < found.index("==> types")
+    )
+    assert "Spark" not in steps("compiled", tmp_path)
+
+
 def test_who_has_set_up_gets_the_rest(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     for name in ("Makefile", "pyproject.toml"):

@@ -67,7 +67,7 @@ def assert_same(some: list[Decisions], others: list[Decisions]) -> None:
 POLICIES = [
     Policy(KAnonymity(5), delay=Delay(rows=120)),
     Policy(KAnonymity(3), DistinctLDiversity(3), delay=Delay(rows=120)),
-    Policy(KAnonymity(100), delay=Delay(rows=120)),
+    pytest.param(Policy(KAnonymity(100), delay=Delay(rows=120)), marks=pytest.mark.nightly),
     Policy(KAnonymity(5), delay=Delay(rows=120), missing="maybe"),
     Policy(KAnonymity(5), delay=Delay(rows=120), missing="extended"),
 ]

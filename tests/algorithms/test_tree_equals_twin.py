@@ -94,21 +94,27 @@ def quiet(**options: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Twins of so many rows are slow, whether they are compared with compiled code or not.
+#: Twins of this many rows are slow, whether they are compared with compiled code or not.
+SLOW = pytest.mark.nightly
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ANONYMIZERS)
 @pytest.mark.parametrize(
     "options",
     [
         # One person alone makes a leaf of each row: nodes split and are given up.
-        {"n_subjects": 1, "n_rows": 450, "delay": (300, None)},
+        pytest.param({"n_subjects": 1, "n_rows": 450, "delay": (300, None)}, marks=SLOW),
         {"n_subjects": 2, "n_rows": 450, "delay": (300, None), "k": 2},
         # Nothing may leave for a long time; then each leaf is larger than it need be.
-        {"l": 2, "dull": 250, "delay": (280, None)},
+        pytest.param({"l": 2, "dull": 250, "delay": (280, None)}, marks=SLOW),
         # Leaves are due, and rows are overdue, between the same two rows.
         {"samples": 40, "sampled": 100, "delay": (None, 60.0), "instant": 1.0},
         # Many leaves, and hardly anything that differs: far ones are asked, too.
-        {"n_subjects": 3, "entropy": 1.9, "dull": 290, "n_rows": 330, "delay": (280, None)},
+        pytest.param(
+            {"n_subjects": 3, "entropy": 1.9, "dull": 290, "n_rows": 330, "delay": (280, None)},
+            marks=SLOW,
+        ),
         # A row that the others need for their diversity can't be held.
         {"k": 2, "l": 3, "samples": 40, "sampled": 100, "alpha": 0.01, "delay": (100, None)},
     ],

@@ -288,6 +288,7 @@ def test_kernels_for_a_level_are_found_by_a_process_for_this_processor(tmp_path:
     assert call(tmp_path / "new", SHOAL_SHARED_CACHE_DIR=str(made)) == COMPILED
 
 
+@pytest.mark.nightly
 def test_kernels_that_came_with_the_package_are_those_of_its_sources(tmp_path: Path) -> None:
     callee = "from shoal.engine.jit import kernel\n@kernel\ndef f(x):\n    return x + {}\n"
     (tmp_path / "below.py").write_text(callee.format(1))

@@ -45,7 +45,13 @@ def read(path: Path) -> pa.Table:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.nightly) if name == "telecom" else name
+        for name in WORLDS
+    ],
+)
 def test_a_draft_is_safe_by_the_true_subject(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
 ) -> None:

@@ -158,6 +158,7 @@ def freedman(n: int, p_wrong: float) -> float:
     return log * 2 / 3 + math.sqrt((log * 2 / 3) ** 2 + 2 * 2 * n * log)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "options"),
     [("tree-basic", {}), ("tree-density", {"samples": 4, "sampled": 100, "alpha": 0.02})],
@@ -172,6 +173,7 @@ def test_theorems_2_and_4_no_drift(name: str, options: dict[str, Any]) -> None:
 # -- the deviations, each off and on ---------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "options"),
     [("tree-basic", {}), ("tree-density", {"samples": 4, "sampled": 100, "alpha": 0.02})],

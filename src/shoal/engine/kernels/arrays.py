@@ -14,7 +14,9 @@ Bools: TypeAlias = NDArray[np.bool_]
 Bytes: TypeAlias = NDArray[np.uint8]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-Records: TypeAlias = NDArray[np.void]
+# Structured arrays. Their fields are Any to a type checker, which would try all overloads of
+# NumPy's indexing at each access to find that: half of the time of `make types`.
+Records: TypeAlias = Any
 
 
 def power_of_two(least: int) -> int:
