@@ -51,6 +51,8 @@ PARTS = {
 }
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
 SERVERS = {"kafka", "broker", "own_broker", "schema_registry", "mosquitto", "postgres", "spark"}
+#: Whether kernels are compiled in this run.
+IS_JIT = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 #: Groups of tests that take longest: a minute of Spark, minutes of compiling.
 LONG = {"spark", "trees"}
 
@@ -116,7 +118,7 @@ def _worker_group(item: pytest.Item) -> str:
     """
     if "spark" in getattr(item, "fixturenames", ()):
         return "spark"
-    if "tree" in item.nodeid and item.get_closest_marker("compiled"):
+    if IS_JIT and "tree" in item.nodeid and item.get_closest_marker("compiled"):
         # One engine, which takes long to compile: another worker would wait for it.
         return "trees"
     params = getattr(getattr(item, "callspec", None), "params", {})
