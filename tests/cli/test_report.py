@@ -36,7 +36,7 @@ def test_a_report_for_the_house_and_one_for_the_public(done, monkeypatch, capfd)
     job, out, source, trace = done
     words = ("report", job, out, "--original", source, "--trace", trace)
     assert shoal(monkeypatch, *words, "--attacks", "linking", "--population", source) == 0
-    assert capfd.readouterr().out == "kept: the report for the house is in report.html\n"
+    assert capfd.readouterr().out == "kept: the internal report is in report.html\n"
     page = Path("report.html").read_text(encoding="utf-8")
     assert "person-" not in page
     assert "linking" in page
@@ -233,7 +233,7 @@ def test_what_does_not_fit_is_said(done, world, monkeypatch, capfd):
     words = ("report", job, out, "--original", source, "--trace", trace, "--attacks", "none")
     assert shoal(monkeypatch, *words) == 1
     first, *others = capfd.readouterr().out.splitlines()
-    assert first == "broken: the report for the house is in report.html"
+    assert first == "broken: the internal report is in report.html"
     assert any(line.startswith("  k-anonymity: broken; ") for line in others)
 
 

@@ -22,7 +22,7 @@ from tests.crashes.world import crowd, n_taken_in, started, wait_until, wait_unt
 #: How long the broker is away, in seconds.
 AWAY_SECONDS = float(os.environ.get("SHOAL_AWAY_SECONDS", "8"))
 #: The reason that ``/health`` gives meanwhile.
-AWAY = "the source or the sink is not reached"
+AWAY = "the source or the sink is unreachable"
 
 
 @pytest.fixture

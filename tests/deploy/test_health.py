@@ -34,11 +34,11 @@ def test_a_run_is_well_or_says_why_not():
         server.health(Health())
         assert ask(url) == (0, "")
         server.health(Health(connected=False))
-        assert ask(url) == (1, "the source or the sink is not reached\n")
+        assert ask(url) == (1, "the source or the sink is unreachable\n")
         # A broker that is away is no reason to restart.
         assert ask(url, "--hangs", "300") == (0, "")
         clock.advance(301)
-        what = "the loop of the run has not turned over for 301 s\n"
+        what = "the main loop of the run has not advanced for 301 s\n"
         assert ask(url, "--hangs", "300") == (1, what)
     assert ask(url) == (1, "no answer: URLError\n")
     assert ask(url, "--hangs", "300")[0] == 1

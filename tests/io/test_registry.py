@@ -92,7 +92,7 @@ def test_what_a_connector_states_is_checked(memory, monkeypatch, tmp_path, capfd
     memory.STORED["in"] = people(5).to_pylist()
     assert shoal(monkeypatch, "run", job, "-q") == 2
     assert "output: is memory, and without checkpoints" in capfd.readouterr().err
-    with pytest.raises(JobError, match=r"input\.path: doesn't go with memory"):
+    with pytest.raises(JobError, match=r"input\.path: can't be combined with memory"):
         Job.parse(text.replace("memory = 'in'", "memory = 'in'\npath = 'x'"), folder=tmp_path)
     with pytest.raises(JobError, match=r"input\.topic: goes with kafka only"):
         Job.parse(text.replace("memory = 'in'", "topic = 'x'"), folder=tmp_path)

@@ -114,7 +114,7 @@ def test_wrong_arguments_are_refused(arguments: Any, options: Any, says: str) ->
 
 
 def test_what_a_job_says_is_not_said_again(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="numeric: is said by the job"):
+    with pytest.raises(ParameterError, match="numeric: is set by the job"):
         shoal.audit(write_job(tmp_path), [], numeric="bounds")  # type: ignore[call-overload]
 
 

@@ -41,14 +41,14 @@ def test_a_hierarchy_is_read_and_remembered(tmp_path):
 
 
 WRONG = [
-    ({"levels": 3}, "levels", "goes with a path only"),
-    ({"values": ["a"], "levels": 3}, "levels", "goes with a path only"),
+    ({"levels": 3}, "levels", "is for a path only"),
+    ({"values": ["a"], "levels": 3}, "levels", "is for a path only"),
     ({"path": ""}, "path", "must be the text between two parts; got ''"),
     ({"path": "/", "levels": 0}, "levels", "from 1 to 20; got 0"),
-    ({"path": "/", "step": 1}, "step", "goes with a range only"),
-    ({"grid": ["lat", "lon", 500], "step": 1}, "step", "goes with a range only"),
-    ({"step": 1}, "step", "goes with a range only"),
-    ({"values": ["a"], "step": 1}, "step", "goes with a range only"),
+    ({"path": "/", "step": 1}, "step", "is for a range only"),
+    ({"grid": ["lat", "lon", 500], "step": 1}, "step", "is for a range only"),
+    ({"step": 1}, "step", "is for a range only"),
+    ({"values": ["a"], "step": 1}, "step", "is for a range only"),
     ({"grid": []}, "grid", "must be the columns of latitude and longitude"),
     ({"grid": ["lat"]}, "grid", "got 1 items"),
     ({"grid": [500, 1000]}, "grid", 'For example ["lat", "lon", 500, 1000, 5000]'),

@@ -86,9 +86,18 @@ def test_a_message_has_one_row_unless_the_job_says_otherwise():
         ("[input]\ntopic = 't'", "input.topic: goes with kafka only"),
         ("[input]\nstart = 'latest'", "input.start: goes with kafka only"),
         ("[input]\nkafka = 'a:1'", "input.topic: is missing"),
-        ("[input]\nkafka = 'a:1'\ntopic = 't'\npath = 'x'", "input.path: doesn't go with kafka"),
-        ("[input]\nkafka = 'a:1'\ntopic = 't'\nfollow = true", "input.follow: doesn't go with"),
-        ("[output]\nkafka = 'a:1'\ntopic = 't'\nseconds = 1", "output.seconds: doesn't go with"),
+        (
+            "[input]\nkafka = 'a:1'\ntopic = 't'\npath = 'x'",
+            "input.path: can't be combined with kafka",
+        ),
+        (
+            "[input]\nkafka = 'a:1'\ntopic = 't'\nfollow = true",
+            "input.follow: can't be combined with",
+        ),
+        (
+            "[output]\nkafka = 'a:1'\ntopic = 't'\nseconds = 1",
+            "output.seconds: can't be combined with",
+        ),
         ("[output]\nrows = 0", "output.rows: must be above 0; got 0"),
         ("[output]\nseconds = -1", "output.seconds: must be above 0; got -1"),
         ("[input]\nkafka = 'a:1'\ntopic = 't'\nformat = 'xml'", "input.format"),

@@ -126,7 +126,7 @@ def test_an_existing_output_is_overwritten_only_by_force(tmp_path: Path) -> None
     assert len(shoal.run(job, input=people(60), output=there, force=True))
     resumed = write_job(tmp_path, run="checkpoint = { folder = 'state' }")
     source = write(people(60), tmp_path / "in.csv")
-    with pytest.raises(JobError, match=r"^force: doesn't go with run\.checkpoint"):
+    with pytest.raises(JobError, match=r"^force: can't be combined with run\.checkpoint"):
         shoal.run(resumed, input=source, output=tmp_path / "other.csv", force=True)
 
 

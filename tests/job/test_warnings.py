@@ -121,7 +121,7 @@ def test_reuse_is_warned_about_with_what_it_costs(name, knobs, says):
     for warning, begin in zip(found, says, strict=True):
         assert warning.startswith(begin)
     if says:
-        assert "when somebody came reads off which published row is theirs" in found[0]
+        assert "when somebody came can tell which published row is theirs" in found[0]
 
 
 @pytest.mark.parametrize(("k", "release"), [(10, "rolling"), (50, "batch")])

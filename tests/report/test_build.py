@@ -40,19 +40,19 @@ def cells(rows: pa.Table) -> Run:
 
 
 @pytest.fixture(scope="module")
-def house(rows: pa.Table, groups: Run) -> ReleaseReport:
+def internal(rows: pa.Table, groups: Run) -> ReleaseReport:
     return reported(GROUPS, rows, groups, attacks=["linking"], population=rows)
 
 
 @pytest.fixture(scope="module")
-def house_z(rows: pa.Table, cells: Run) -> ReleaseReport:
+def internal_z(rows: pa.Table, cells: Run) -> ReleaseReport:
     return reported(CELLS, rows, cells, attacks=["pseudonyms"])
 
 
 def test_all_seven_parts_are_there_in_json_and_on_the_page(
-    house: ReleaseReport, house_z: ReleaseReport
+    internal: ReleaseReport, internal_z: ReleaseReport
 ) -> None:
-    for found in (house, house_z):
+    for found in (internal, internal_z):
         figures = json.loads(found.json())
         assert [key for key in figures if key != "audience"] == PARTS
         heads = re.findall(r"<h2>(\d)\. ", found.html())
@@ -61,22 +61,24 @@ def test_all_seven_parts_are_there_in_json_and_on_the_page(
         assert found.exit_code == 0
 
 
-def test_a_page_is_small_and_fetches_nothing(house: ReleaseReport, house_z: ReleaseReport) -> None:
-    for found in (house, house_z):
+def test_a_page_is_small_and_fetches_nothing(
+    internal: ReleaseReport, internal_z: ReleaseReport
+) -> None:
+    for found in (internal, internal_z):
         html = found.html()
         assert len(html.encode()) < 2_000_000
         assert not re.search(r"https?:|//\w|<script|<link|<img|url\(|@import|\son\w+=", html)
         assert "<figure" in found._repr_html_()
 
 
-def test_levels_of_headings_are_never_skipped(house: ReleaseReport) -> None:
-    levels = [int(level) for level in re.findall(r"<h(\d)>", house.html())]
+def test_levels_of_headings_are_never_skipped(internal: ReleaseReport) -> None:
+    levels = [int(level) for level in re.findall(r"<h(\d)>", internal.html())]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
-@pytest.mark.parametrize("audience", ["house", "public"])
+@pytest.mark.parametrize("audience", ["internal", "public"])
 @pytest.mark.parametrize("job", [GROUPS, CELLS], ids=["groups", "z"])
 def test_values_that_only_the_original_has_never_appear(
     audience: Any, job: dict[str, Any], rows: pa.Table, groups: Run, cells: Run
@@ -92,14 +94,14 @@ def test_values_that_only_the_original_has_never_appear(
         assert not re.search(rf"\b{re.escape(name)}\b", text)
 
 
-def test_neither_seed_nor_paths_are_in_a_report(house: ReleaseReport) -> None:
-    assert "987654321" not in house.html() + house.json()
+def test_neither_seed_nor_paths_are_in_a_report(internal: ReleaseReport) -> None:
+    assert "987654321" not in internal.html() + internal.json()
 
 
-def test_only_the_house_is_told_that_a_seed_was_set(house: ReleaseReport, groups: Run) -> None:
+def test_only_the_house_is_told_that_a_seed_was_set(internal: ReleaseReport, groups: Run) -> None:
     public = report(GROUPS, groups.published, audience="public")
-    assert "run.seed" in house.html()
-    assert "run.seed" in house.json()
+    assert "run.seed" in internal.html()
+    assert "run.seed" in internal.json()
     assert "run.seed" not in public.html() + public.json()
 
 
@@ -119,8 +121,8 @@ def test_a_public_report_is_the_same_whatever_the_original_is(
         assert found.html() == first.html()
 
 
-def test_risk_is_counted_in_people(house: ReleaseReport, groups: Run) -> None:
-    figures = house.as_dict()["risk"]
+def test_risk_is_counted_in_people(internal: ReleaseReport, groups: Run) -> None:
+    figures = internal.as_dict()["risk"]
     trace = groups.trace
     group = np.array(trace["group"].to_pylist(), dtype=object)
     sizes = [
@@ -146,8 +148,8 @@ def test_rows_are_counted_where_nobody_knows_whose_they_are(groups: Run) -> None
     assert all(each["before"] is None for each in found["utility"]["distributions"])
 
 
-def test_loss_by_attribute_agrees_with_the_trace(house: ReleaseReport, groups: Run) -> None:
-    loss = house.as_dict()["utility"]["loss"]
+def test_loss_by_attribute_agrees_with_the_trace(internal: ReleaseReport, groups: Run) -> None:
+    loss = internal.as_dict()["utility"]["loss"]
     outcome = np.array(groups.trace["outcome"].to_pylist())
     traced = np.array(groups.trace["loss"].to_pylist(), dtype=float)
     assert loss["mean"] == pytest.approx(traced[outcome == "group"].mean())
@@ -186,21 +188,21 @@ def test_suppression_is_told_by_reason(policy: dict[str, Any], reason: str) -> N
     assert "Suppressed rows by reason" in found.html()
 
 
-def test_suppressed_rows_of_a_table_and_under_z_have_a_reason(house_z: ReleaseReport) -> None:
+def test_suppressed_rows_of_a_table_and_under_z_have_a_reason(internal_z: ReleaseReport) -> None:
     few = people(30)
     job = GROUPS | {"policy": {"k": 50, "window": "all"}, "algorithm": {"name": "mondrian"}}
     found = reported(job, few, released(job, few), attacks=[])
     reasons = found.as_dict()["utility"]["suppression"]["reasons"]
     assert list(reasons) == ["fewer than k = 50 people were held in the whole table"]
-    suppression = house_z.as_dict()["utility"]["suppression"]
+    suppression = internal_z.as_dict()["utility"]["suppression"]
     assert sum(suppression["reasons"].values()) == suppression["rows"]
 
 
 def test_a_control_fills_its_columns_and_without_one_there_are_none(
-    rows: pa.Table, groups: Run, house: ReleaseReport
+    rows: pa.Table, groups: Run, internal: ReleaseReport
 ) -> None:
-    assert ">control</th>" not in house.html()
-    assert "No control was made" in house.html()
+    assert ">control</th>" not in internal.html()
+    assert "No control was made" in internal.html()
     found = reported(GROUPS, rows, groups, attacks="inference", control=0.3)
     assert ">control</th>" in found.html()
     for each in found.as_dict()["attacks"]["attacks"]:
@@ -210,7 +212,7 @@ def test_a_control_fills_its_columns_and_without_one_there_are_none(
         assert each["control"]["attempts"] == each["success"]["attempts"] < 30
 
 
-@pytest.mark.parametrize("audience", ["house", "public"])
+@pytest.mark.parametrize("audience", ["internal", "public"])
 def test_a_control_without_attacks_is_refused(audience: Any, groups: Run) -> None:
     with pytest.raises(ParameterError, match="control: is of the attacks, and none are made"):
         report(GROUPS, groups.published, audience=audience, control=0.2)
@@ -221,20 +223,20 @@ def test_the_day_is_told_and_when_rows_came_to_the_house_alone(rows: pa.Table) -
     timed = rows.append_column("at", pa.array(times))
     job = GROUPS | {"schema": GROUPS["schema"] | {"time": "at"}}
     run = released(job, timed)
-    house = reported(job, timed, run, attacks=[])
-    made = date.fromisoformat(house.as_dict()["what"]["made"])
+    internal = reported(job, timed, run, attacks=[])
+    made = date.fromisoformat(internal.as_dict()["what"]["made"])
     # Midnight may have passed since.
     assert abs(datetime.now(UTC).date() - made) <= timedelta(days=1)
-    assert house.as_dict()["what"]["days"] == ["2026-03-01", "2026-03-03"]
-    assert "2026-03-01 to 2026-03-03" in house.html()
+    assert internal.as_dict()["what"]["days"] == ["2026-03-01", "2026-03-03"]
+    assert "2026-03-01 to 2026-03-03" in internal.html()
     public = reported(job, timed, run, "public")
     assert public.as_dict()["what"]["days"] is None
     assert "2026-03" not in public.html()
 
 
-def test_the_public_is_not_told_how_large_domains_are(house: ReleaseReport, groups: Run) -> None:
+def test_the_public_is_not_told_how_large_domains_are(internal: ReleaseReport, groups: Run) -> None:
     public = report(GROUPS, groups.published, audience="public")
-    assert "3 categories" in house.html()
+    assert "3 categories" in internal.html()
     for column in public.as_dict()["what"]["columns"]:
         assert not re.search(r"\d", column["domain"])
 
@@ -246,10 +248,10 @@ def test_what_is_broken_is_told_in_words(rows: pa.Table, groups: Run) -> None:
 
 
 def test_a_page_that_can_not_be_written_is_an_error_of_shoal(
-    house: ReleaseReport, tmp_path: Path
+    internal: ReleaseReport, tmp_path: Path
 ) -> None:
     with pytest.raises(ResourceError, match="can't be written"):
-        house.write(tmp_path / "nowhere" / "report.html")
+        internal.write(tmp_path / "nowhere" / "report.html")
 
 
 def test_sizes_are_never_one_bar_alone() -> None:
@@ -258,15 +260,15 @@ def test_sizes_are_never_one_bar_alone() -> None:
     assert len(found["counts"]) >= 8
 
 
-def test_quarantine_is_told_by_reason(house: ReleaseReport) -> None:
-    reasons = house.as_dict()["utility"]["quarantine"]
+def test_quarantine_is_told_by_reason(internal: ReleaseReport) -> None:
+    reasons = internal.as_dict()["utility"]["quarantine"]
     assert sum(reasons.values()) == 2
     assert any("town" in reason for reason in reasons)
     assert any("age" in reason for reason in reasons)
 
 
-def test_distributions_are_shares_of_all_rows(house: ReleaseReport) -> None:
-    for each in house.as_dict()["utility"]["distributions"]:
+def test_distributions_are_shares_of_all_rows(internal: ReleaseReport) -> None:
+    for each in internal.as_dict()["utility"]["distributions"]:
         assert sum(each["after"]) == pytest.approx(1)
         assert sum(share or 0 for share in each["before"]) <= 1 + 1e-9
 
@@ -307,8 +309,8 @@ def test_a_sensitive_value_is_named_if_enough_people_have_it() -> None:
         assert "lupus" not in found.json() + found.html()
 
 
-def test_what_does_not_apply_under_z_is_said(house_z: ReleaseReport) -> None:
-    figures = house_z.as_dict()
+def test_what_does_not_apply_under_z_is_said(internal_z: ReleaseReport) -> None:
+    figures = internal_z.as_dict()
     assert not figures["risk"]["applies"]
     assert "z-anonymity" in figures["risk"]["why"]
     exposure = figures["utility"]["cells"]["exposure"]
@@ -324,9 +326,9 @@ def test_a_broken_promise_stands_out(rows: pa.Table, groups: Run) -> None:
 
 
 def test_no_report_calls_data_anonymous_or_compliant(
-    house: ReleaseReport, house_z: ReleaseReport
+    internal: ReleaseReport, internal_z: ReleaseReport
 ) -> None:
-    for found in (house, house_z):
+    for found in (internal, internal_z):
         text = re.sub(r"<[^>]+>", " ", found.html()).lower()
         assert not re.search(
             r"\banonymous\b(?! as)|compliant|complies", text.replace("2-anonymous", "")

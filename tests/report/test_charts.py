@@ -105,7 +105,7 @@ def test_marks_without_a_place_are_counted() -> None:
     bad = [Series("a", [Mark(0.0, 1.0), Mark(1.0, math.inf), Mark(2.0, 2.0)])]
     figure = lines("t", bad, Axis("k", log=True), Axis("loss"))
     assert len([each for each in of_class(figure, "mark") if each.find("title") is not None]) == 1
-    assert "2 of 3 marks have no place here." in figure
+    assert "2 of 3 marks can't be shown here." in figure
 
 
 def test_bars_are_as_long_as_their_values() -> None:

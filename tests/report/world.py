@@ -70,6 +70,6 @@ def released(job: dict[str, Any], rows: pa.Table) -> Run:
 
 
 def reported(
-    job: dict[str, Any], rows: pa.Table, run: Run, audience: Audience = "house", **more: Any
+    job: dict[str, Any], rows: pa.Table, run: Run, audience: Audience = "internal", **more: Any
 ) -> ReleaseReport:
     return report(job, run.published, original=rows, trace=run.trace, audience=audience, **more)

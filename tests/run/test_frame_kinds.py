@@ -48,7 +48,7 @@ def test_dicts_are_cut_where_types_change(rows: Any, found: Any) -> None:
 def test_a_bad_row_is_kept_with_all_of_its_values() -> None:
     (chunk,) = chunks_of({"a": [1], "b": "CANARY"}, ["a"], key="rows")[1]
     (bad,) = chunk.bad
-    assert bad.reason == "a is no text, number, time or truth value"
+    assert bad.reason == "a isn't a text, number, time or boolean"
     assert json.loads(bad.raw or b"") == {"a": [1], "b": "CANARY"}
 
 

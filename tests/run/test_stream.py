@@ -213,7 +213,7 @@ def test_bad_rows_are_counted_and_can_be_reached() -> None:
     assert [(bad.row, bad.reason) for bad in stream.quarantined] == [
         (7, "age is missing"),
         (9, "age isn't a number"),
-        (11, "town is no text, number, time or truth value"),
+        (11, "town isn't a text, number, time or boolean"),
         (13, "age is missing"),
     ]
     assert json.loads(stream.quarantined[1].raw or b"")["age"] == "CANARY"
@@ -457,4 +457,4 @@ def test_the_reasons_of_rows_that_no_column_can_have_are_counted() -> None:
     stream.push([{"name": "b", "age": {}}, {"name": "c", "age": 500}])
     reasons = stream.summary.bad_rows.as_dict()
     assert sum(reasons.values()) == stream.summary.n_quarantined == 3
-    assert reasons["age is no text, number, time or truth value"] == 2
+    assert reasons["age isn't a text, number, time or boolean"] == 2

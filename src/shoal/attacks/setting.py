@@ -171,7 +171,7 @@ class Setting:
             found.append(Secrets(attribute.name, *shared_codes(*arrays)))
         return tuple(found)
 
-    # -- what the house knows ----------------------------------------------------------------------
+    # -- what the publisher knows ------------------------------------------------------------------
 
     @cached_property
     def points(self) -> NDArray[np.float64]:

@@ -91,7 +91,7 @@ def main() -> NoReturn:
         _print_error("shoal: interrupted")
         sys.exit(130)
     except MemoryError:
-        _print_error("shoal: the memory of this machine isn't enough. Read smaller files.")
+        _print_error("shoal: not enough memory on this machine. Read smaller files.")
         sys.exit(ResourceError.exit_code)
     except Exception as error:
         _report_bug(error)

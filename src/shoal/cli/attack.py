@@ -34,7 +34,7 @@ def attack(job_path: Path, published: str, options: AttackOptions) -> int:
     if options.original is None:
         raise ParameterError(
             "--original",
-            "is missing: without the input nobody can tell whether an attack succeeds",
+            "is missing: without the original input it is unknown whether an attack succeeds",
             fix="Give the input of the run",
         )
     chosen = _listed("--attacks", options.attacks)

@@ -33,7 +33,7 @@ class ReportOptions:
     original: str | None = None
     trace: str | None = None
     population: str | None = None
-    audience: Audience = "house"
+    audience: Audience = "internal"
     attacks: str | None = None
     control: float | None = None
     output: Path | None = None
@@ -72,7 +72,7 @@ def report(job_path: Path, published: str, options: ReportOptions) -> int:
     if options.as_json:
         print_result(made.json())
     else:
-        print_result(f"{made.verdict}: the report for the {options.audience} is in {page}")
+        print_result(f"{made.verdict}: the {options.audience} report is in {page}")
         for line in made.broken:
             print_result(f"  {line}")
     return made.exit_code
@@ -106,7 +106,7 @@ def check_page(
     if page.is_dir():
         raise JobError(Problem(way, f"{page} is a folder", None, "Name a file"))
     if not page.parent.is_dir():
-        raise JobError(Problem(way, f"the folder of {page} doesn't exist", None, "Make it first"))
+        raise JobError(Problem(way, f"the folder of {page} doesn't exist", None, "Create it first"))
     if not force and page.is_file() and page.stat().st_size:
         what = f"{page} exists already, and would be overwritten"
         fix = f"Choose another with {way}, move it away, or overwrite it with --force"
@@ -167,11 +167,11 @@ def private_trace(
 def report_on_run(
     job: Job, page: Path, source: str, sink: str, trace: str | None, *, quiet: bool
 ) -> int:
-    """Write the report of a run that has ended, for the house; return its exit code."""
+    """Write the internal report of a run that has ended; return its exit code."""
     made = build(job, sink, original=source, trace=trace)
     made.write(page)
     if not quiet:
-        said = f"report: {made.verdict}; it is in {page}, for the house"
+        said = f"{made.verdict}: the internal report is in {page}"
         print_or_log(logging.INFO, "report written", said)
         for line in made.broken:
             print_or_log(logging.WARNING, "promise broken", f"  {line}")

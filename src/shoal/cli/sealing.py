@@ -20,7 +20,7 @@ __all__ = ["rekey", "unseal"]
 def rekey(folder: Path, others: Sequence[Path], *, seal: str | None, new_seal: str | None) -> int:
     """Seal the files of a job with another key; return the exit code."""
     if new_seal is None:
-        what, fix = "is missing: the key that the files get", "env:NAME or file:PATH"
+        what, fix = "is missing: it names the new key of the files", "env:NAME or file:PATH"
         raise JobError(Problem("--new-seal", what, None, fix))
     old = None if seal is None else Seal.from_spec(seal)
     new = Seal.from_spec(new_seal)
@@ -31,7 +31,7 @@ def rekey(folder: Path, others: Sequence[Path], *, seal: str | None, new_seal: s
 
 
 def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
-    """Write private rows in clear; return the exit code."""
+    """Write private rows decrypted; return the exit code."""
     key = None if seal is None else Seal.from_spec(seal)
     rows = read_private(path, key)
     if output is None:
@@ -54,5 +54,5 @@ def _refuse_overwriting(path: Path, output: Path) -> None:
     """Raise if the output is one of the files that are read: it would be emptied first."""
     files = list(numbered(path).values()) if path.is_dir() else [path]
     if output.exists() and any(file.exists() and file.samefile(output) for file in files):
-        what = "is a file that is to be read, which would be emptied"
+        what = "is an input file, which would be emptied"
         raise JobError(Problem("--output", what, str(output), "Name another file"))

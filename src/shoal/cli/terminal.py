@@ -53,7 +53,7 @@ def output_failed(error: OSError) -> ResourceError:
     """Silence stdout after a failure; return the exception that tells of it."""
     _silence(sys.stdout)
     if error.errno == errno.EPIPE:
-        return ReaderGoneError("standard output: the reader went away.")
+        return ReaderGoneError("standard output: the reader closed the pipe.")
     reason = os.strerror(error.errno or 0).lower()
     return ResourceError(f"standard output: can't be written: {reason}.")
 

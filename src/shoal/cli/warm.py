@@ -28,14 +28,14 @@ def warm(names: Sequence[str], *, quiet: bool, for_demo: bool = False) -> int:
     if for_demo and names:
         raise ParameterError(
             "--demo",
-            f"was given with {', '.join(names)}; the demo has an algorithm of its own",
+            f"was given with {', '.join(names)}; the demo has its own algorithm",
             fix="Give --demo or the names of algorithms",
         )
     found = [algorithms.find(name) for name in names or algorithms.names()]
     folder = cache_folder()
     if folder is None:
         raise ResourceError(
-            "there is no folder to keep compiled kernels in. Name one of your own with "
+            "there is no folder for compiled kernels. Name one of your own with "
             "SHOAL_CACHE_DIR, and unset NUMBA_DISABLE_JIT, which leaves nothing to compile."
         )
     n_compiled = 0
@@ -67,7 +67,7 @@ class _Line:
         if not self._quiet and sys.stderr.isatty():
             from rich.console import Console
 
-            self._status = Console(stderr=True).status(f"{self._name}: looking at the cache …")
+            self._status = Console(stderr=True).status(f"{self._name}: checking the cache …")
             self._status.start()
         return self
 

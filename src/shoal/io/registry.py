@@ -70,9 +70,9 @@ def endpoint(
     for key in given:
         if key not in _keys(chosen, section):
             owner = next(found for found in [*others, FILES] if key in _keys(found, section))
-            only = f"goes with {owner.key} only"
+            only = f"is for {owner.key} only"
             problems.append(
-                Problem(key, only if chosen is FILES else f"doesn't go with {chosen.key}")
+                Problem(key, only if chosen is FILES else f"can't be combined with {chosen.key}")
             )
     try:
         make = chosen.make_input if section == "input" else chosen.make_output

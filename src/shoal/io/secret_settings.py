@@ -26,7 +26,7 @@ def is_reference(value: object) -> bool:
 def in_clear(key: str) -> Problem:
     """Return the problem of a secret that stands in a job file."""
     fix = 'Write "env:NAME" or "file:PATH", and keep the secret there'
-    return Problem(key, "is a secret and stands in clear", None, fix)
+    return Problem(key, "is a secret in plain text", None, fix)
 
 
 def look_up(key: str, reference: str) -> str:

@@ -39,13 +39,13 @@ COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd", "lz4": "lz4"}
 _WRITE_BYTES, _READ_BYTES = 1 << 20, 1 << 26
 _REASONS = {
     errno.ENOENT: "it doesn't exist. Check the path",
-    errno.EACCES: "permission is denied. Check the rights of the file and its folder",
-    errno.EPERM: "permission is denied. Check the rights of the file and its folder",
+    errno.EACCES: "permission is denied. Check the permissions of the file and its folder",
+    errno.EPERM: "permission is denied. Check the permissions of the file and its folder",
     errno.EISDIR: "it is a folder. Name a file in it",
     errno.ENOTDIR: "a part of the path isn't a folder. Check the path",
-    errno.EROFS: "the file system is read-only. Choose another place",
-    errno.ENOSPC: "the disk is full. Make room, or choose another place",
-    errno.EDQUOT: "the quota is used up. Make room, or choose another place",
+    errno.EROFS: "the file system is read-only. Choose another path",
+    errno.ENOSPC: "the disk is full. Free some space, or choose another path",
+    errno.EDQUOT: "the quota is used up. Free some space, or choose another path",
     errno.ELOOP: "its symbolic links lead in a circle. Check the links",
     errno.ENAMETOOLONG: "its name is too long. Choose a shorter one",
     errno.EMFILE: "too many files are open. Raise the limit of open files",
@@ -238,7 +238,7 @@ class Output:
             if error.errno in (errno.EPIPE, errno.ECONNRESET):
                 # Only of standard output is it usual that the reader has enough at some time.
                 kind: type[ResourceError] = ResourceError if self._owned else ReaderGoneError
-                self._error = kind(f"{self.name}: the reader of the output went away.")
+                self._error = kind(f"{self.name}: the reader of the output closed the pipe.")
             else:
                 self._error = ResourceError(f"{self.name}: can't be written: {os_reason(error)}.")
             raise self._error from None
@@ -326,7 +326,7 @@ def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Outpu
         if error.errno == errno.ENOENT and not folder.is_dir():
             reason = f"the folder {folder} doesn't exist. Create it first"
         elif error.errno in (errno.ENOENT, errno.EACCES, errno.EPERM) and _is_new(path):
-            reason = f"the folder {folder} can't be written to. Check its rights"
+            reason = f"the folder {folder} can't be written to. Check its permissions"
         raise ResourceError(f"{name}: can't be written: {reason}.") from None
     except ValueError:
         raise ResourceError(f"{name!r}: can't be written: it isn't a path.") from None

@@ -109,7 +109,7 @@ def audit(
         job, _ = job_of(what[0])
         if options:
             raise ParameterError(
-                next(iter(options)), "is said by the job", fix="Leave it out, or change the job"
+                next(iter(options)), "is set by the job", fix="Leave it out, or change the job"
             )
         schema, published = job.schema, what[1]
         names = _public(job)
@@ -163,7 +163,7 @@ def parts_of(job: Job) -> tuple[list[Part], tuple[Verdict, ...]]:
         # Without the key of the seal, or damaged: an older one doesn't know the last change.
         detail = (
             f"the job has changed {n:,} times, and the checkpoints that say how can't be opened "
-            "here: all rows were judged by the promise of today"
+            "here: all rows were judged by the present promise"
         )
         return [now], (Verdict("change of the job", "unverifiable", detail),)
     parts, start = [], Part(job.policy)
@@ -267,8 +267,8 @@ def read_published(job: Job, published: Data, form: str | None = None) -> pa.Tab
     if found.n_bad:
         name = published if isinstance(published, str | Path) else "published"
         raise DataError(
-            f"{name}: {unreadable(found.n_bad)}. Remove what isn't of the output, or take the "
-            "output as the run wrote it."
+            f"{name}: {unreadable(found.n_bad)}. Remove files that aren't part of the "
+            "output, or use the output as the run wrote it."
         )
     return found.table
 

@@ -151,7 +151,7 @@ def follow_changes(
             with_subject=trace is not None or inspect is not None,
         )  # fmt: skip
     event(log, logging.INFO, "job changed", keys=len(changes), weaker=_weaker(changes) != [])
-    say(f"the job was changed: {text}. What it held has left under the former promise")
+    say(f"the job was changed: {text}. Its held rows have left under the former promise")
     return recovery
 
 
@@ -175,13 +175,13 @@ def _refuse(
     never = [change.text for change in changes if change.direction == "never"]
     if never:
         raise CheckpointError(
-            f"{folder}: {', '.join(never)} can't change while the job lives. Restore the former "
+            f"{folder}: {', '.join(never)} can't change in a job that resumes. Restore the former "
             "job, or drain with it and start again with another folder and another output."
         )
     if "table" in (job.anonymizer.publishes, former.anonymizer.publishes):
         table = former if former.anonymizer.publishes == "table" else job
         raise CheckpointError(
-            f"{folder}: {changes[0].text} can't change while the job lives: "
+            f"{folder}: {changes[0].text} can't change in a job that resumes: "
             f"'{table.anonymizer.name}' publishes a whole table at once. Restore the former job, "
             "or start again with another folder and another output."
         )
@@ -191,9 +191,9 @@ def _refuse(
     )
     if job.publish.pseudonym is not None and counts_rows:
         raise CheckpointError(
-            f"{folder}: {changes[0].text} can't change while the job lives: its pseudonyms change "
-            "after a number of rows, which would begin again. Drain with the former job, and start "
-            "again with another folder and another output."
+            f"{folder}: {changes[0].text} can't change in a job that resumes: its pseudonyms "
+            "change after a number of rows, which would begin again. Drain with the former "
+            "job, and start again with another folder and another output."
         )
     weaker = _weaker(changes)
     if weaker and not accept_weaker:

@@ -34,7 +34,7 @@ class Files:
 def quasi_domain(key: str, spec: QuasiForm, files: Files) -> AnyDomain:
     """Return the domain of a quasi attribute; open if none is given."""
     if spec.levels is not None and spec.path is None:
-        raise JobError(Problem(f"{key}.levels", "goes with a path only"))
+        raise JobError(Problem(f"{key}.levels", "is for a path only"))
     ways = _given(spec)
     if ways == ["path"]:
         _refuse_step(key, spec)
@@ -73,7 +73,7 @@ def sensitive_domain(key: str, spec: DomainForm, files: Files) -> Domain | None:
 
 def _refuse_step(key: str, spec: DomainForm) -> None:
     if spec.step is not None:
-        raise JobError(Problem(f"{key}.step", "goes with a range only"))
+        raise JobError(Problem(f"{key}.step", "is for a range only"))
 
 
 def _path(key: str, separator: str, levels: int | None) -> Path:

@@ -99,7 +99,9 @@ def name_of(raw: RunForm, where: str | None) -> str:
     if raw.name is None:
         return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:200] or "job"
     raise JobError(
-        Problem("run.name", "must be of letters, digits, dots, dashes and underscores", repr(name))
+        Problem(
+            "run.name", "must have only letters, digits, dots, dashes and underscores", repr(name)
+        )
     )
 
 

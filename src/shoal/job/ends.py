@@ -143,10 +143,10 @@ def refuse_repeated_rows(job: Job, source: InputEndpoint) -> None:
     """Raise if versions of one row would count as people of their own."""
     if source.repeats_rows and job.schema.each_row:
         what = (
-            "takes each row for another person, and input.changes reads a person's row again after "
+            "counts each row as another person, and input.changes reads a person's row again after "
             "each update: a group of k rows could be one person"
         )
-        fix = 'Name the column that tells people apart, or write input.changes = "inserts"'
+        fix = 'Name the column that identifies people, or write input.changes = "inserts"'
         raise JobError(Problem("schema.subject", what, None, fix))
 
 

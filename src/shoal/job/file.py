@@ -405,7 +405,7 @@ class _Reader:
         run = self._raw.get("run")
         checkpoint = run.get("checkpoint") if isinstance(run, dict) else None
         if not isinstance(checkpoint, dict):
-            what = "is for jobs that run for long, and this one has no checkpoints"
+            what = "is for long-running jobs, and this one has no checkpoints"
             fix = 'Set run.checkpoint, for example { folder = "state", every = 10 }'
             problems.append(Problem("private", what, None, fix))
         elif raw.seal and "seal" not in checkpoint:
@@ -414,7 +414,7 @@ class _Reader:
             problems.append(Problem("private.seal", what, None, fix))
         keep = {"keep_megabytes": raw.keep_megabytes, "keep_days": raw.keep_days}
         if raw.file_megabytes is None and raw.file_hours is None:
-            what = "removes finished files, and nothing says when a file is finished"
+            what = "removes closed files, and no key says when a file is closed"
             fix = "Set file_megabytes or file_hours, for example file_hours = 24"
             problems += [
                 Problem(f"private.{key}", what, None, fix)

@@ -43,7 +43,7 @@ SECTIONS = (
 REQUIRED = ("schema", "policy")
 WAYS = ("range", "hierarchy", "values", "mask", "path", "grid")
 EXAMPLES = {
-    "schema.subject": "Name the column that tells people apart, or say { each_row = true }",
+    "schema.subject": "Name the column that identifies people, or write { each_row = true }",
     "schema.quasi": "Name at least one column that an outsider may know",
     "policy.delay": "For example delay = { rows = 10000 }",
     "policy.t": "For example t = 0.2",

@@ -79,7 +79,7 @@ class LiveAudit:
         if broken:
             why = "; ".join(f"{each.name}: {each.detail}" for each in broken)
             raise BrokenPromiseError(
-                f"the audit of a sample found a broken promise ({why}). Nothing of this release "
+                f"the live audit found a broken promise ({why}). Nothing of this release "
                 "was published, and the run has ended. What was published before may be broken as "
                 "well: audit it. Please report it."
             )

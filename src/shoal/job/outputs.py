@@ -58,7 +58,7 @@ def check_outputs(
     if problems:
         raise JobError(problems)
     if force and job.checkpoints is not None:
-        what = "doesn't go with run.checkpoint: such a job resumes, and overwrites nothing"
+        what = "can't be combined with run.checkpoint: such a job resumes, and overwrites nothing"
         fix = "To start again, remove its outputs and its checkpoint folder"
         raise JobError(Problem("force" if from_python else "--force", what, None, fix))
 
@@ -129,5 +129,6 @@ def _check_writable(path: str) -> None:
     is_new = folder is there or not os.path.lexists(path)
     if is_new and folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
         raise ResourceError(
-            f"{path}: can't be written: the folder {folder} can't be written to. Check its rights."
+            f"{path}: can't be written: the folder {folder} can't be written to. "
+            "Check its permissions."
         )

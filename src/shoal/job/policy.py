@@ -241,7 +241,9 @@ def _of_form(
     form = promise.forms[name]
     known = _options(form)
     found = [
-        Problem(f"{where}.{other}", f"doesn't go with {name}", None, did_you_mean(other, known))
+        Problem(
+            f"{where}.{other}", f"can't be combined with {name}", None, did_you_mean(other, known)
+        )
         for other in raw
         if other not in (name, *known)
     ]

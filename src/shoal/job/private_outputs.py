@@ -72,7 +72,8 @@ class QuarantineSink:
             first = bad[0]
             raise DataError(
                 f"{self._source.describe()}: row {first.row}: {first.text}. The job says to "
-                'stop at a bad row; bad_rows.action = "quarantine" sets them apart and continues.'
+                'stop at a bad row; bad_rows.action = "quarantine" writes them to a file '
+                "and continues."
             )
         if self._writer is None:
             self._writer = self._open()

@@ -44,7 +44,7 @@ def report(
     original: Data = None,
     trace: Data = None,
     population: Data = None,
-    audience: Audience = "house",
+    audience: Audience = "internal",
     attacks: str | Sequence[str] | None = None,
     control: float | None = None,
     format: str | None = None,  # noqa: A002
@@ -66,7 +66,7 @@ def report(
         People of whom those in the release are some, with the quasi columns: for the risk of the
         journalist.
     audience
-        ``house``, or ``public``: then nothing but the published rows and the job is looked at.
+        ``internal``, or ``public``: then nothing but the published rows and the job is looked at.
     attacks
         The names of the attacks, or one of them; None: all, an empty list: none.
     control
@@ -98,8 +98,8 @@ def report(
     if control is not None and (audience == "public" or original is None or trace is None):
         raise ParameterError(
             "control",
-            "is of the attacks, and none are made: they need the original and the trace, and "
-            "aren't for the public",
+            "is for the attacks, and none are run: they need the original and the trace, and "
+            "a public report has none",
             fix="Give both, or leave it out",
         )
     if audience == "public":
@@ -153,7 +153,7 @@ def release_of(job: Job, published: Data, form: str | None = None) -> Release:
         options=_options(job),
         digest=hashlib.sha256(text.encode()).hexdigest(),
         warnings=[each for each in job.warnings if each != SEED_SET],
-        house_warnings=[each for each in job.warnings if each == SEED_SET],
+        internal_warnings=[each for each in job.warnings if each == SEED_SET],
         files=files_behind(published),
         made=datetime.now(UTC).date(),
         parts=parts,

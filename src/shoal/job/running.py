@@ -171,7 +171,7 @@ def job_of(job: object) -> tuple[Job, Path | None]:
 def _traced_in_memory(job: Job) -> Gathered:
     """Return what keeps a trace in memory; raise if the job would resume without it."""
     if job.checkpoints is not None:
-        what = "can't be kept in memory by a job with run.checkpoint, which may have to resume"
+        what = "can't be in memory if the job has run.checkpoint, because it may have to resume"
         raise JobError(Problem("trace", what, "True", "Give the path of a file"))
     return Gathered()
 

@@ -12,7 +12,7 @@ __all__ = ["MAX_BYTES", "MAX_DEPTH", "parse_toml"]
 
 #: The maximum size of a job file, which may list the values of an attribute.
 MAX_BYTES = 16 << 20
-#: The maximum depth of tables and lists in each other.
+#: The maximum depth of nested tables and lists.
 MAX_DEPTH = 32
 #: The maximum number of bits of a whole number: more can't become a float.
 MAX_BITS = 1000
@@ -64,7 +64,7 @@ def _beyond_bounds(raw: dict[str, Any]) -> Problem | None:
 
 
 def _too_deep(key: str) -> Problem:
-    return Problem(key, f"is nested too deeply: at most {MAX_DEPTH} tables and lists in each other")
+    return Problem(key, f"is nested too deeply: at most {MAX_DEPTH} nested tables and lists")
 
 
 def _too_large(key: str) -> Problem:

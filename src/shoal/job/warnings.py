@@ -11,7 +11,7 @@ from shoal.spec.schema import Schema
 
 __all__ = ["SEED_SET", "warnings_of"]
 
-#: For the house alone: whoever reads a release isn't told that its seed can be guessed.
+#: Only for internal reports: readers of a release must not learn that its seed can be guessed.
 SEED_SET = "run.seed makes every random choice predictable: for tests only"
 
 
@@ -23,14 +23,14 @@ def warnings_of(
         yield from _of_values(schema, policy, anonymizer, publish)
     elif policy.k == 1 and all(criterion.l < 2 for criterion in policy.diversity):
         yield (
-            "policy.k = 1 promises nothing about who a row is: a person may be a group of their "
+            "policy.k = 1 doesn't hide whose row it is: a person may be a group of their "
             "own, with exact values"
             if any(isinstance(criterion, KAnonymity) for criterion in policy.criteria)
             else "policy.k is missing, which means k = 1: a person may be a group of their own"
         )
     if schema.each_row:
         yield (
-            "each row is taken for another person: if people have several rows, groups may have "
+            "each row counts as another person: if people have several rows, groups may have "
             "fewer people than rows (schema.subject)"
         )
     if policy.missing == "maybe" and not policy.per_value:
@@ -66,7 +66,7 @@ def warnings_of(
 def _of_reuse(anonymizer: Anonymizer) -> Iterator[str]:
     """Warn about rows that join groups which were published before."""
     cost = (
-        "an attacker who knows when somebody came reads off which published row is theirs, for "
+        "an attacker who knows when somebody came can tell which published row is theirs, for "
         "every row that leaves alone into a kept group"
     )
     if getattr(anonymizer, "joins", "together") == "alone":
@@ -77,8 +77,8 @@ def _of_reuse(anonymizer: Anonymizer) -> Iterator[str]:
     else:
         yield (
             f"algorithm.kept lets rows join groups that were published before: {cost}. They wait "
-            "for company, and those that find none are counted; but anyone who also knows a "
-            "person's values may find the row among its company. kept = 0 prevents both"
+            "for other rows, and those that leave alone are counted; but anyone who also knows a "
+            "person's values may find the row among these others. kept = 0 prevents both"
         )
     if getattr(anonymizer, "reuse", "random") == "best":
         yield 'algorithm.reuse = "best" reveals more about reused rows; "random" doesn\'t'

@@ -17,7 +17,7 @@ class Reuse(Metric):
     """The share of published rows that joined an earlier group, and how many left without company.
 
     ``alone`` counts rows that joined at an instant at which fewer rows left than a group needs.
-    Anyone who knows when somebody came reads off which of these few is theirs.
+    Anyone who knows when somebody came can tell which of these few is theirs.
 
     >>> reuse = Reuse()
     >>> reuse.add(n_published=8, n_reused=2)
@@ -65,6 +65,6 @@ class Reuse(Metric):
         if self.n_alone:
             line += (
                 f"; {self.n_alone:,} left without enough company: anyone who knows when these "
-                "people came reads off which row is theirs, or nearly so"
+                "people came can tell which row is theirs, or nearly so"
             )
         return [line]

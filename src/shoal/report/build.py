@@ -18,10 +18,10 @@ from shoal.report.release import Audience, Release
 __all__ = ["ReleaseReport", "build"]
 
 _LEAD = {
-    "house": "For the house. Some figures are counted from the original and the private trace. "
-    "Don't publish this page: use the public one.",
-    "public": "For the public. Every figure here is computed from the published rows and the job "
-    "alone, so that this page tells nothing that the release doesn't.",
+    "internal": "Internal report. Some figures come from the original and the private trace. "
+    "Don't publish this page: publish the public report instead.",
+    "public": "Public report. Every figure here is computed from the published rows and the job "
+    "alone, so this page reveals nothing beyond the release.",
 }
 
 
@@ -80,7 +80,7 @@ class ReleaseReport:
         return document(*self._parts())
 
     def write(self, path: str | Path) -> None:
-        """Write the report as one HTML file; that for the house can be read by its owner only."""
+        """Write the report as one HTML file; only its owner can read an internal one."""
         write_page(Path(path), self.html(), private=self._figures["audience"] != "public")
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ class ReleaseReport:
 
 
 def build(
-    release: Release, *, attacks: AttackReport | None = None, audience: Audience = "house"
+    release: Release, *, attacks: AttackReport | None = None, audience: Audience = "internal"
 ) -> ReleaseReport:
     """Measure all parts of a report.
 
@@ -117,8 +117,8 @@ def build(
     attacks
         What attacks on the release achieved; None: none were made.
     audience
-        ``house``: everything that is known. ``public``: only what follows from the published rows
-        and the job; attacks are left out.
+        ``internal``: everything that is known. ``public``: only what follows from the published
+        rows and the job; attacks are left out.
     """
     check_choice("audience", audience, get_args(Audience))
     seen = release.as_seen_by(audience)

@@ -59,8 +59,8 @@ def show(found: list[dict[str, Any]]) -> Section:
     """Return all distributions as a section."""
     has_before = any(each["before"] is not None for each in found)
     said = (
-        "Rows of a box are taken to be spread evenly over it, since that is all that a reader of "
-        "the release can assume."
+        "Rows of a box count as spread evenly over it, because a reader of the release can "
+        "assume no more."
     )
     if has_before:
         said += (

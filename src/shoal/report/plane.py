@@ -168,5 +168,5 @@ def finite(series: Sequence[Series], x: Axis, y: Axis, note: str) -> tuple[list[
     n_all = sum(len(each.marks) for each in series)
     n_lost = n_all - sum(len(each.marks) for each in shown)
     if n_lost:
-        note = f"{note} {n_lost} of {n_all} marks have no place here.".strip()
+        note = f"{note} {n_lost} of {n_all} marks can't be shown here.".strip()
     return shown, note

@@ -1,4 +1,4 @@
-"""A release as a report sees it: what was published, and what the house knows beside."""
+"""A release as a report sees it: the published rows, and what only its publisher knows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shoal.spec.schema import Schema
 
 __all__ = ["Audience", "Release"]
 
-Audience = Literal["house", "public"]
+Audience = Literal["internal", "public"]
 Figures = dict[str, Any]
 
 
@@ -40,7 +40,7 @@ class Release:
         What the audit must know of how rows were published.
     digest
         Identifies the job: its schema with hierarchies, policy, algorithm and publish.
-    warnings, house_warnings
+    warnings, internal_warnings
         Sentences about choices of the job that weaken something, and those that would help an
         attacker.
     files
@@ -65,7 +65,7 @@ class Release:
     options: Mapping[str, Any] = field(default_factory=dict)
     digest: str | None = None
     warnings: Sequence[str] = ()
-    house_warnings: Sequence[str] = ()
+    internal_warnings: Sequence[str] = ()
     files: Sequence[Path] = ()
     made: date | None = None
     original: pa.Table | None = None
@@ -85,10 +85,10 @@ class Release:
 
         So no figure of a public report can depend on the original, the trace or the population.
         """
-        if audience == "house":
+        if audience == "internal":
             return self
         return replace(
-            self, house_warnings=(), original=None, original_rows=None, trace=None,
+            self, internal_warnings=(), original=None, original_rows=None, trace=None,
             population=None, is_public=True,
         )  # fmt: skip
 

@@ -41,7 +41,7 @@ def show(figures: dict[str, Any]) -> Section:
     """Return the figures as a section."""
     said = paragraph(
         "There are no groups: each cell is published, more general, or hidden by itself. In a row "
-        "of the release a cell that is hidden looks like one that is missing."
+        "of the release a hidden cell looks like a missing one."
     )
     exposure = figures["exposure"]
     if exposure is None:

@@ -21,7 +21,7 @@ LEAST = 20
 DEVIATIONS = 3.0
 FIX = (
     "Correct the rows, or what the job says about these columns; `shoal check` counts them by "
-    "column. To accept so many, raise bad_rows.limit."
+    "column. To accept this many, raise bad_rows.limit."
 )
 
 

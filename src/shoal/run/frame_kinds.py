@@ -24,7 +24,7 @@ __all__ = ["DICTS", "FRAMES", "Kind", "chunks_of", "is_frame", "kind_of", "plain
 #: What can be passed, in words.
 FRAMES = "a DataFrame of pandas or polars, or a Table or RecordBatch of Arrow"
 #: What is wrong with a value of a dictionary that can't be in a column.
-NO_VALUE = "is no text, number, time or truth value"
+NO_VALUE = "isn't a text, number, time or boolean"
 #: What has values in it.
 NESTED = (Mapping, list, tuple, set, frozenset, np.ndarray)
 
@@ -274,7 +274,7 @@ def _from_pandas(frame: Any, columns: Sequence[str] | None, key: str) -> Any:
 def _column(series: Any, name: str, key: str) -> Any:
     try:
         if series.dtype == object and any(_is_endless(value) for value in series):
-            raise OverflowError("a value that has itself in it")
+            raise OverflowError("a value that contains itself")
         return pa.array(series, from_pandas=True)
     except (pa.ArrowException, OverflowError):
         # Arrow's messages quote values.

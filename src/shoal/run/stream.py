@@ -306,7 +306,7 @@ class Stream:
             if self.summary.n_in:
                 raise ParameterError(
                     "snapshot",
-                    "can't be restored into a stream that has taken rows in: they would be lost",
+                    "can't be restored into a stream that already has rows: they would be lost",
                     got=f"{self.summary.n_in:,} rows",
                     fix="Restore into a new Stream",
                 )
@@ -346,8 +346,8 @@ class Stream:
         if self._stops:
             raise DataError(
                 f"rows: row {bad[0].row}, counted from 0 since the stream began: {bad[0].reason}. "
-                f"{len(bad):,} of the pushed rows can't be used, and none was taken in. "
-                'bad_rows="quarantine" sets them apart and continues.'
+                f"{len(bad):,} of the pushed rows can't be used, and none was accepted. "
+                'bad_rows="quarantine" collects them and continues.'
             )
         if len(self.quarantined) + len(bad) > max(MOST_QUARANTINED, len(bad)):
             raise DataError(
@@ -374,7 +374,7 @@ class Stream:
             raise ParameterError(
                 "until",
                 "is missing: this delay is measured by the times of the rows",
-                fix=f"Give the time that it is, in the unit of column {self._pipeline.schema.time}",
+                fix=f"Give the current time, in the unit of column {self._pipeline.schema.time}",
             )
         seconds = _seconds(until)
         if self._pipeline.schema.time is None:

@@ -133,7 +133,7 @@ class ShardIO:
         if folder is None:
             raise DataError(
                 f"{self._epoch.name}: {bad[0].reason}. The job says to stop at a bad row; "
-                'bad_rows.action = "quarantine" sets them apart and continues.'
+                'bad_rows.action = "quarantine" writes them to a file and continues.'
             )
         if self._bad is None:
             folder.mkdir(0o700, parents=True, exist_ok=True)

@@ -274,7 +274,7 @@ def test_all_warnings_are_in_the_report(place):
     assert "people: each of 200 rows counts as another person" in out
     assert "fewer than 1" not in out
     for text in (
-        "warning: each row is taken for another person",
+        "warning: each row counts as another person",
         "warning: policy.k = 1 promises nothing",
         "warning: run.seed makes every random choice predictable",
         "warning: schema.keep: column note has 200 different values in 200 rows",

@@ -58,7 +58,7 @@ def test_a_draft_never_overwrites_the_data(force, tmp_path, monkeypatch, capfd):
     for job in ("job.toml", "age.csv", "link.toml"):
         words = ("init", data, "-o", tmp_path / job, "--measure", 0, *force)
         assert shoal(monkeypatch, *words) == 2
-        assert "is a file of the data" in capfd.readouterr().err
+        assert "is an input file" in capfd.readouterr().err
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "age.csv").write_bytes(before)

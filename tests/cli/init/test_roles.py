@@ -52,7 +52,7 @@ def test_an_unclear_subject_is_said_aloud():
     assert job["schema"]["subject"] == {"each_row": True}
     assert '# subject = "docid"' in result.job
     assert list(job["schema"]["quasi"]) == ["age"]
-    assert any("each row is taken for another person" in text for text in result.warnings)
+    assert any("each row counts as another person" in text for text in result.warnings)
     assert any('May be the subject: "docid"' in text for text in result.warnings)
 
 

@@ -140,8 +140,8 @@ def test_a_picture(model, tmp_path):
         (["--z", "0"], "--z: must be at least 1; got 0"),
         (["--k", "0"], "--k: must be at least 1; got 0"),
         (["--zz", "3"], "--zz"),
-        (["--data", "x.csv", "--z", "3"], "--z: doesn't go with --data"),
-        (["--data", "x.csv", "--simulate"], "--simulate: doesn't go with --data"),
+        (["--data", "x.csv", "--z", "3"], "--z: can't be combined with --data"),
+        (["--data", "x.csv", "--simulate"], "--simulate: can't be combined with --data"),
         (["--data", "x.csv", "--window", "1", "--window-rows", "2"], "Choose one"),
         (["--data", "x.csv", "--subject", "who"], "--attribute: must be named"),
     ],
@@ -306,7 +306,7 @@ def test_very_many_people(found):
 
 def test_where_nothing_is_revealed_there_is_no_minus(model):
     _, out, _ = model("--rate", 0)
-    assert "a published set tells 0.00 nats, as much as an exposed one" in out
+    assert "a published set reveals 0.00 nats, as much as an exposed one" in out
     assert "-0" not in out
 
 
@@ -319,7 +319,7 @@ def test_data_without_a_value_cant_be_counted(model, tmp_path):
     data = write(gappy([None] * 9, np.arange(9.0)), tmp_path / "gaps.parquet")
     code, out, err = model("--data", data, *TIMED, "--window", 3)
     assert (code, out) == (4, "")
-    assert "nothing can be counted: no row that was read has a value in what" in err
+    assert "nothing can be counted: no row has a value in what" in err
 
 
 def test_data_without_a_value_in_a_complete_window_cant_be_counted(model, tmp_path):

@@ -248,7 +248,7 @@ def test_a_run_and_its_audit_say_that_subjects_are_rows(folder, capfd):
     folder.job = write_job(folder.path, schema=schema)
     assert folder.run() == 0
     err = capfd.readouterr().err
-    assert "warning: each row is taken for another person" in err
+    assert "warning: each row counts as another person" in err
     assert "subjects are counted by rows" in err
     folder.output.unlink()
     folder.trace.unlink()

@@ -242,7 +242,7 @@ def test_a_job_with_checkpoints_resumes_and_has_no_use_for_force(place):
     assert place.run("-q")[0] == 0
     code, _, err = place.run("-q", "--force")
     assert code == 2
-    assert "--force: doesn't go with run.checkpoint" in err
+    assert "--force: can't be combined with run.checkpoint" in err
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_flags_of_files_dont_go_with_a_topic(live, capfd, monkeypatch, flag):
     with live.job.open("a") as job:
         job.write("[input]\nkafka = '127.0.0.1:1'\ntopic = 'people'\n")
     assert shoal(monkeypatch, "run", live.job, "-o", live.output, *flag) == 2
-    assert "doesn't go with a topic" in capfd.readouterr().err
+    assert "can't be combined with a topic" in capfd.readouterr().err
 
 
 def test_falling_back_needs_checkpoints(live, capfd):

@@ -154,7 +154,7 @@ def test_a_consumer_that_goes_away_ends_the_run_with_4_and_only_a_log_says_so(lo
         assert process.stderr is not None
         err = process.stderr.read()
         if log:
-            assert b"standard output: the reader of the output went away." in err
+            assert b"standard output: the reader of the output closed the pipe." in err
         else:
             assert err == b""
         assert b"person-" not in err

@@ -92,7 +92,7 @@ def test_a_setting_is_a_key_and_a_value(cluster, capfd):
         ("[spark]\ninterval = 0", "spark.interval: must be a number of seconds above 0; got 0"),
         ("[spark]\nfiles = 0\nrows = -1", "spark.files: must be at least 1; got 0"),
         ("[spark]\nshard = 2", "spark.shard: is unknown. Did you mean 'shards'?"),
-        ("[input]\ntable = 'a'\npath = 'b'", "input.path: doesn't go with table"),
+        ("[input]\ntable = 'a'\npath = 'b'", "input.path: can't be combined with table"),
     ],
 )
 def test_a_wrong_job(cluster, capfd, more, said):

@@ -100,7 +100,7 @@ def test_an_output_that_isnt_what_was_decided_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match=r"and the checkpoint expects .*: it was cut off"):
         open_durable(path, SCHEMA, mark)
     path.write_bytes(after[:10] + b"?" + after[11:])
-    with pytest.raises(CheckpointError, match="isn't the file that the checkpoint is of"):
+    with pytest.raises(CheckpointError, match="isn't the file that the checkpoint belongs to"):
         open_durable(path, SCHEMA, mark)
     with pytest.raises(CheckpointError, match="isn't the kind of output"):
         open_durable(path, SCHEMA, {"seq": 3})

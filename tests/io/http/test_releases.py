@@ -104,5 +104,5 @@ def test_a_topic_cant():
 def test_options_of_files_dont_go_with_rows_by_http():
     from shoal.io.http.endpoint import HttpInput
 
-    with pytest.raises(JobError, match="--follow: doesn't go with rows by HTTP"):
+    with pytest.raises(JobError, match="--follow: can't be combined with rows by HTTP"):
         HttpInput().with_options(None, follow=True)

@@ -286,18 +286,18 @@ def test_files_are_synced_before_the_catalog_names_them(tmp_path, monkeypatch):
         ({"iceberg": "people"}, "output.iceberg: must be a namespace and a table"),
         ({"path": "s3://bucket/lake"}, "output.path: isn't on the file system of this machine"),
         ({"path": None}, "output.path: is missing"),
-        ({"settings": {"uri": "sqlite://"}}, "output.path: doesn't go with settings.uri"),
+        ({"settings": {"uri": "sqlite://"}}, "output.path: can't be combined with settings.uri"),
         ({"rows": 0}, "output.rows: must be above 0"),
         ({"seconds": -1}, "output.seconds: must be above 0"),
         (
             {"path": None, "settings": {"uri": "env:X", "s3.secret-access-key": "hunter2"}},
-            "output.settings.s3.secret-access-key: is a secret and stands in clear",
+            "output.settings.s3.secret-access-key: is a secret in plain text",
         ),
         (
             {"path": None, "settings": {"uri": "postgresql://ann:hunter2@db/x"}},
-            "output.settings.uri: is a secret and stands in clear",
+            "output.settings.uri: is a secret in plain text",
         ),
-        ({"format": "csv"}, "output.format: doesn't go with iceberg"),
+        ({"format": "csv"}, "output.format: can't be combined with iceberg"),
     ],
 )
 def test_settings_that_dont_fit_are_refused(tmp_path, given, said):
@@ -325,7 +325,7 @@ def test_settings_name_a_catalog_with_secrets_elsewhere(tmp_path, monkeypatch):
     sink.close()
     assert numbers(output) == [0, 1, 2]
     assert (tmp_path / "other.db").exists()
-    with pytest.raises(JobError, match="--to: doesn't go with an Iceberg table"):
+    with pytest.raises(JobError, match="--to: can't be set for an Iceberg table"):
         output.with_format("csv")
 
 

@@ -343,7 +343,7 @@ def test_settings():
     assert CONNECTOR.input_keys["changes"]
     with pytest.raises(JobError, match="changes: isn't a known choice; got 'all'"):
         KafkaSettings("h:1", "visit", changes="all")
-    with pytest.raises(JobError, match="changes: goes with json and avro, and the format is csv"):
+    with pytest.raises(JobError, match="changes: is for json and avro, and the format is csv"):
         KafkaSettings("h:1", "visit", "csv", changes="inserts")
 
 

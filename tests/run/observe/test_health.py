@@ -42,7 +42,7 @@ def test_a_loop_that_hangs_is_not_well(monitor: HealthMonitor, clock: ManualCloc
     clock.advance(PATIENCE + 1)
     verdict = monitor.verdict()
     assert verdict.status == "failing"
-    assert verdict.reasons == ("the loop of the run has not turned over for 31 s",)
+    assert verdict.reasons == ("the main loop of the run has not advanced for 31 s",)
     monitor.report(Health())
     assert monitor.verdict().ok
 
@@ -71,7 +71,7 @@ def test_a_writer_that_is_stuck(monitor: HealthMonitor, clock: ManualClock) -> N
         assert monitor.verdict().status in ("starting", "ok")
         monitor.report(Health(n_waiting=n_waiting, n_written=7))
         clock.advance(PATIENCE / 3)
-    assert monitor.verdict().reasons == ("nothing was written for 40 s, though something waits",)
+    assert monitor.verdict().reasons == ("nothing was written for 40 s, although rows are waiting",)
     monitor.report(Health(n_waiting=3, n_written=8))
     assert monitor.verdict().ok
 
@@ -89,7 +89,7 @@ def test_a_writer_with_nothing_to_do_is_not_stuck(
 
 def test_a_broker_that_went_away(monitor: HealthMonitor) -> None:
     monitor.report(Health(connected=False))
-    assert monitor.verdict().reasons == ("the source or the sink is not reached",)
+    assert monitor.verdict().reasons == ("the source or the sink is unreachable",)
 
 
 def test_a_failed_run_shows_the_type_alone(monitor: HealthMonitor) -> None:

@@ -83,7 +83,7 @@ def test_rows_are_counted_and_a_repeated_post_is_recognized(world):
         (b'{"age": 1}\nCANARY', {}, 400, "line 2: not a JSON object"),
         (b"", {}, 400, "no rows"),
         (b'{"a": "' + b"x" * (1 << 20) + b'"}', {}, 400, "line 1: more than 1,048,576 bytes"),
-        (b"x" * ((8 << 20) + 1), {}, 413, "8,388,609 bytes, where 8,388,608 are the most"),
+        (b"x" * ((8 << 20) + 1), {}, 413, "8,388,609 bytes, more than the maximum of 8,388,608"),
         (b"{}", {"Content-Type": "text/plain"}, 415, "the Content-Type must be"),
         (b"{}", {"Content-Type": "application/json"}, 415, "the Content-Type must be"),
         (b"{}", {"Content-Type": ""}, 415, "the Content-Type must be"),

@@ -113,7 +113,7 @@ def test_another_file_at_the_same_place_is_refused(tmp_path: Path, seal: Seal | 
     (path,), (foreign,) = (numbered(tmp_path / name).values() for name in "ab")
     data = bytearray(foreign.read_bytes())
     path.write_bytes(data[: mark["n_bytes"] - 3] + b"xyz")
-    with pytest.raises(CheckpointError, match="isn't the file that the checkpoint is of"):
+    with pytest.raises(CheckpointError, match="isn't the file that the checkpoint belongs to"):
         opened(tmp_path / "a", mark, seal=seal)
     path.unlink()
     with pytest.raises(CheckpointError, match="can't be read"):

@@ -155,7 +155,7 @@ def _warnings(job: Job, trial: Trial, *, is_whole: bool) -> Iterator[str]:
     if trial.by_wall:
         yield (
             "policy.delay.seconds counts the time that passes while rows arrive, which the data "
-            "doesn't tell: here no time passed between them"
+            "doesn't show: here no time passed between them"
         )
     n_decided = summary.n_published + summary.suppression.count
     if summary.n_published and summary.suppression.count > MANY_SUPPRESSED * n_decided:
@@ -214,7 +214,7 @@ def _people_lines(people: dict[str, Any]) -> Iterator[str]:
             f"{people['most_rows']:,} at most"
         )
     if people["unique"] is not None:
-        text = f"uniqueness: {percent(people['unique'])} of them are alone with their quasi values"
+        text = f"uniqueness: {percent(people['unique'])} of them are unique by their quasi values"
         if people["k"] > 1:
             text += (
                 f", {percent(people['below_k'])} share them with fewer than {people['k']:,} people"
@@ -226,7 +226,7 @@ def _promise_lines(promise: dict[str, Any]) -> Iterator[str]:
     within = "" if promise["within"] is None else f" within {promise['within']}"
     text = f"promise: {promise['promise']}{within}"
     if promise["share"] is None:
-        yield f"{text}: no row to try it on"
+        yield f"{text}: no row to test it on"
         return
     yield (
         f"{text}: {promise['published']:,} rows would be published, "

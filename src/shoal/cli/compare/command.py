@@ -89,16 +89,16 @@ def compare(job_path: Path, options: CompareOptions) -> int:
 
 def _exit_code(found: Comparison, *, is_kept: bool) -> int:
     if found.interrupted:
-        fate = ": what was run is kept, and isn't run again" if is_kept else ""
+        fate = ": finished runs are cached, and aren't repeated" if is_kept else ""
         print_message(f"interrupted{fate}")
         return 130
     if not found.n_done:
-        print_message("shoal: nothing could be run; the reasons are listed above")
+        print_message("shoal: no combination could run; the reasons are listed above")
         return DataError.exit_code
     broken = [run.cell.label for run in found.runs if run.figures and run.figures.audit == "broken"]
     if broken:
         names = ", ".join(dict.fromkeys(broken))
-        print_message(f"shoal: the audit calls a promise broken: {names}. Please report it.")
+        print_message(f"shoal: the audit found a broken promise: {names}. Please report it.")
         return 1
     return 0
 
@@ -191,7 +191,7 @@ def _rows(job: Job, spec: InputEndpoint, n_rows: int | None) -> tuple[Rows, bool
             tables.append(_decoded(chunk.batch))
         name = source.describe()
     if n_bad:
-        print_message(f"{n_bad:,} rows can't be read, and are left out")
+        print_message(f"{n_bad:,} rows can't be read, and are skipped")
     try:
         table = pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
     except pa.ArrowException:

@@ -38,7 +38,7 @@ def check_targets(
     named = [(option, path) for option, path in targets if path is not None]
     for option, path in named:
         if path.exists() and any(file.exists() and path.samefile(file) for file in read):
-            problems.append(Problem(option, f"{path} is a file that is read", None, _ANOTHER))
+            problems.append(Problem(option, f"{path} is an input file", None, _ANOTHER))
         elif path.is_dir():
             problems.append(Problem(option, f"{path} is a folder", None, "Name a file"))
         elif path.exists() and not force:
@@ -52,7 +52,9 @@ def check_targets(
     for _, path in named:
         folder = path.absolute().parent
         if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-            reason = "can't be written to. Check its rights" if folder.is_dir() else "doesn't exist"
+            reason = (
+                "can't be written to. Check its permissions" if folder.is_dir() else "doesn't exist"
+            )
             raise ResourceError(f"{path}: can't be written: the folder {folder} {reason}.")
 
 
@@ -74,7 +76,7 @@ def encoded(comparison: Comparison, path: Path) -> bytes:
 def check_ending(path: Path | None) -> None:
     """Raise if the ending of a file means no format."""
     if path is not None and path.suffix not in ENDINGS:
-        what, fix = "has an ending that means no format", f"Write one of {', '.join(ENDINGS)}"
+        what, fix = "has an ending of no known format", f"Write one of {', '.join(ENDINGS)}"
         raise ParameterError("--output", what, got=repr(path.suffix), fix=fix)
 
 

@@ -51,7 +51,7 @@ class _Console(Console):
 
     def on_broken_pipe(self) -> None:
         """Raise what was caught."""
-        raise BrokenPipeError(errno.EPIPE, "the reader went away")
+        raise BrokenPipeError(errno.EPIPE, "the reader closed the pipe")
 
 
 def print_ending(

@@ -38,7 +38,7 @@ class InitOptions:
 def init(data: str, output: Path, options: InitOptions) -> int:
     """Write a job and its hierarchies; return the exit code."""
     if str(output) == STDIO:
-        what = "must be a file: hierarchies that the job needs are written beside it"
+        what = "must be a file: hierarchies that the job needs are written next to it"
         raise JobError(Problem("output", what, "-", "Write -o job.toml"))
     dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
     _refuse_overwriting({output: ""}, data, options, "Choose another name with -o, or another")
@@ -102,8 +102,8 @@ def _refuse_overwriting(
     read += [file for folder in read if folder.is_dir() for file in folder.iterdir()]
     for path in files:
         if path.exists() and any(file.exists() and path.samefile(file) for file in read):
-            fix = "Give a path in another folder as the output: hierarchies are written beside it"
-            raise JobError(Problem("output", f"{path} is a file of the data", None, fix))
+            fix = "Give a path in another folder as the output: hierarchies are written next to it"
+            raise JobError(Problem("output", f"{path} is an input file", None, fix))
     there = [str(path) for path, text in files.items() if path.exists() and not _has(path, text)]
     if there and not options.force:
         verb = "exists" if len(there) == 1 else "exist"

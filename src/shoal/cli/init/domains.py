@@ -144,7 +144,7 @@ def _number(number: Decimal) -> str:
 def _flat(column: Column) -> DomainDraft:
     if ROOT in column.values:
         rows = [(value, _root(column.values)) for value in column.values]
-        return DomainDraft(rows=rows, remark="flat: group what belongs together")
+        return DomainDraft(rows=rows, remark="flat: group related values")
     listed = ", ".join(map(quote, column.values))
     return DomainDraft(f"{{ values = [{listed}] }}", lists_values=True)
 
@@ -167,7 +167,7 @@ def _mask(column: Column) -> DomainDraft | None:
         tuple(code[: width - hidden] + "*" * hidden for hidden in range(width + 1))
         for code in codes
     ]
-    return DomainDraft(rows=rows, remark="places masked from the right")
+    return DomainDraft(rows=rows, remark="digits masked from the right")
 
 
 def _bands(column: Column) -> DomainDraft:
@@ -223,9 +223,7 @@ def _alphabet(column: Column) -> DomainDraft:
         if len(values) > MANY:
             path.append(f"{_letters(value, 2)}…")
         rows.append((value, *(_free(label, taken) for label in reversed(path)), root))
-    return DomainDraft(
-        rows=rows, remark="by first letters, to be improved: group what belongs together"
-    )
+    return DomainDraft(rows=rows, remark="by first letters, to be improved: group related values")
 
 
 def _letters(value: str, n: int) -> str:

@@ -29,7 +29,7 @@ def warnings_of(
         yield f"Left out: {quote(name)}: {reason}."
     if roles.unknown:
         yield (
-            "Taken for quasi attributes, although their names say nothing: "
+            "Used as quasi attributes, although their names say nothing: "
             f"{listed(c.name for c in roles.unknown)}. Fewer quasi attributes lose less."
         )
     yield from _of_sensitive(roles)
@@ -48,8 +48,9 @@ def warnings_of(
 def _of_subject(roles: Roles, k: int) -> Iterator[str]:
     if roles.subject is None:
         yield (
-            "No column names the subject of a row, so each row is taken for another person. If "
-            "people have several rows, name the subject column: else k counts rows, not people."
+            "No column names the subject of a row, so each row counts as another person. If "
+            "people have several rows, name the subject column; otherwise k counts rows, not "
+            "people."
         )
         if roles.candidates:
             yield f"May be the subject: {listed(c.name for c in roles.candidates)}."
@@ -65,13 +66,13 @@ def _of_subject(roles: Roles, k: int) -> Iterator[str]:
 def _of_chosen(subject: Column, meaning: Meaning, roles: Roles) -> Iterator[str]:
     if meaning.by_name and meaning.sense == "contact":
         yield (
-            f"{quote(subject.name)} is taken for the subject, since no column is the id of a "
+            f"{quote(subject.name)} is used as the subject, since no column is the id of a "
             "person: people who share a value count as one, a person with several counts as "
             "several. Name a better column if there is one."
         )
     elif not meaning.by_name:
         yield (
-            f"{quote(subject.name)} is taken for the subject, although its name doesn't say "
+            f"{quote(subject.name)} is used as the subject, although its name doesn't say "
             f"so: {roles.subject_reason}. Is it the id of a person?"
         )
 
@@ -98,7 +99,7 @@ def _gaps(column: Column, n_rows: int, fate: str) -> Iterator[str]:
     if n_gaps := column.n_gaps:
         yield f"{name} has no value in {n_gaps} of {n_rows} rows of the sample: these {fate}."
     if column.n_marks:
-        taken = "go to quarantine" if column.kind == "number" else "are taken for a value"
+        taken = "go to quarantine" if column.kind == "number" else "count as a value"
         yield (
             f"{name} has a text for missing in {column.n_marks} of {n_rows} rows of the "
             f"sample: these {taken}."

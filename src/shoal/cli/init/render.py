@@ -64,7 +64,7 @@ def _schema(drafted: Drafted) -> Iterator[str]:
     if roles.subject is not None:
         yield line(f"subject = {quote(roles.subject.name)}", roles.subject_reason)
     else:
-        yield line("subject = { each_row = true }", "each row is taken for another person")
+        yield line("subject = { each_row = true }", "each row counts as another person")
     for column in roles.candidates:
         reason = roles.meanings[column.name].reason
         yield line(f"# subject = {quote(column.name)}", f"or this? {reason}")
@@ -79,7 +79,7 @@ def _schema(drafted: Drafted) -> Iterator[str]:
         yield "# Hierarchy files hold values that were seen in the sample; a row with another value"
         yield "# is a bad row and goes to quarantine. Complete them, and limit who may read them."
     if any(domain.lists_values for domain in shown):
-        yield "# Lists hold values that were seen in the sample; others are quarantined, too."
+        yield "# Lists hold values that were seen in the sample; other values are quarantined, too."
     for column in roles.quasi:
         yield line(_domain(column, drafted), _reason(column, drafted))
     yield from _rest(drafted)
@@ -199,7 +199,7 @@ def _knobs(anonymizer: Anonymizer) -> Iterator[str]:
         value = getattr(anonymizer, knob.name)
         if knob.name == "kept":
             yield line("kept = 0", "no reuse. With kept groups, an attacker who knows when")
-            yield line("", "somebody came reads off which published row is theirs,")
+            yield line("", "somebody came can tell which published row is theirs,")
             yield line("", "for every row that leaves alone into a kept group")
         elif value is not None:
             choices = " | ".join(map(str, get_args(kinds[knob.name])))
@@ -229,7 +229,7 @@ def _input(dialect: Dialect) -> Iterator[str]:
     yield line("[input]", "how the file is written")
     for key, value in keys.items():
         texts = f"[{listed(value)}]" if isinstance(value, list) else quote(value)
-        remark = "stands for a missing value, in all columns" if key == "null" else ""
+        remark = "marks a missing value, in all columns" if key == "null" else ""
         yield line(f"{key} = {texts}", remark)
     yield ""
 
@@ -241,7 +241,7 @@ TAIL = """\
 # suppressed = "drop"                  # drop | root
 
 [run]
-# seed = 7                             # tests only: else from the operating system
+# seed = 7                             # tests only: without it, from the operating system
 
 [bad_rows]
 action = "quarantine"                  # quarantine | stop

@@ -94,7 +94,9 @@ def _check(options: ModelOptions) -> None:
     if options.window is not None and not (math.isfinite(options.window) and options.window > 0):
         problems.append(Problem("--window", "must be a number above 0", f"{options.window:g}"))
     if options.window is not None and options.window_rows is not None:
-        problems.append(Problem("--window-rows", "doesn't go with --window", None, "Choose one"))
+        problems.append(
+            Problem("--window-rows", "can't be combined with --window", None, "Choose one")
+        )
     if options.classes is not None:
         check_classes(options.classes)
     made = ("z", "users", "attributes", "rate", "exponent", "classes")
@@ -104,7 +106,7 @@ def _check(options: ModelOptions) -> None:
         problems += [
             Problem(
                 f"--{name}",
-                "doesn't go with --data, from which it is estimated",
+                "can't be combined with --data, from which it is estimated",
                 None,
                 "Leave it out",
             )
@@ -112,7 +114,7 @@ def _check(options: ModelOptions) -> None:
             if getattr(options, name) is not None
         ]
         problems += [
-            Problem(f"--{name}", "doesn't go with --data", None, "The data is counted")
+            Problem(f"--{name}", "can't be combined with --data", None, "The data is counted")
             for name in ("simulate", "exact")
             if getattr(options, name)
         ]
@@ -255,9 +257,7 @@ def _of_data(options: ModelOptions, data: str) -> int:
     _print_sample(data, sample, options)
     if not len(sample.events):
         names = ", ".join(quasi.name for quasi in columns.quasi)
-        raise ResourceError(
-            f"{data}: nothing can be counted: no row that was read has a value in {names}"
-        )
+        raise ResourceError(f"{data}: nothing can be counted: no row has a value in {names}")
     windows = candidate_windows(sample.events) if given is None else [given]
     probability = PROBABILITY if options.probability is None else options.probability
     choices = [choose(sample.events, one, k=options.k, probability=probability) for one in windows]
@@ -286,7 +286,7 @@ def _check_time(options: ModelOptions, columns: Columns) -> None:
     if options.window is not None and columns.time is None:
         raise JobError(
             Problem(
-                "--window", "is in seconds, and there is no column of the time", None,
+                "--window", "is in seconds, and there is no time column", None,
                 "Name one with --time, or use --window-rows",
             )
         )  # fmt: skip

@@ -26,14 +26,14 @@ def information_text(entropy: float, loss: float) -> str:
     """Return a sentence about the information in a published set.
 
     >>> information_text(8.05, 1.949)
-    'a published set tells 8.05 nats, 1.95 less than an exposed one'
+    'a published set reveals 8.05 nats, 1.95 less than an exposed one'
     >>> information_text(0.5, -0.2), information_text(0.0, -1e-17)  # doctest: +NORMALIZE_WHITESPACE
-    ('a published set tells 0.50 nats, 0.20 more than an exposed one',
-     'a published set tells 0.00 nats, as much as an exposed one')
+    ('a published set reveals 0.50 nats, 0.20 more than an exposed one',
+     'a published set reveals 0.00 nats, as much as an exposed one')
     """
     compared = f"{abs(loss):.2f} {'less' if loss > 0 else 'more'} than"
     return (
-        f"a published set tells {entropy:.2f} nats, "
+        f"a published set reveals {entropy:.2f} nats, "
         f"{'as much as' if round(loss, 2) == 0 else compared} an exposed one"
     )
 

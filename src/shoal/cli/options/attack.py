@@ -27,10 +27,10 @@ def attack(
         Text, typer.Option(help="The original input: whom the attacker knows. Required.")
     ] = None,
     trace: Annotated[
-        File, typer.Option(help="The trace written by the run: tells which attacks succeeded.")
+        File, typer.Option(help="The trace written by the run: shows which attacks succeeded.")
     ] = None,
     attacks: Annotated[
-        Text, typer.Option(metavar="A,B", help="The attacks to make. [default: all]")
+        Text, typer.Option(metavar="A,B", help="The attacks to run. [default: all]")
     ] = None,
     known: Annotated[
         Text, typer.Option(metavar="A,B", help="Quasi attributes that the attacker knows.")
@@ -40,7 +40,7 @@ def attack(
         typer.Option(metavar="SHARE", help="Run the job again without this share of people."),
     ] = None,
     targets: Annotated[
-        int, typer.Option(help="The most people to attack.", callback=at_least_1)
+        int, typer.Option(help="Maximum number of people to attack.", callback=at_least_1)
     ] = 1000,
     seed: Annotated[int, typer.Option(help="Seed for the choice of people.")] = 0,
     from_format: PublishedFormat = None,

@@ -25,7 +25,7 @@ def check(
         ),
     ] = None,
     rows: Annotated[
-        int, typer.Option(help="The most rows to read.", callback=at_least_1)
+        int, typer.Option(help="Maximum number of rows to read.", callback=at_least_1)
     ] = 100_000,
     whole: Annotated[bool, typer.Option("--all", help="Read all rows.")] = False,
     from_format: From = None,

@@ -25,7 +25,7 @@ def compare(
         ),
     ] = None,
     algorithms: Annotated[
-        str, typer.Option(metavar="A,B,…", help="The algorithms, with commas; or all.")
+        str, typer.Option(metavar="A,B,…", help="Algorithms, separated by commas, or 'all'.")
     ] = "all",
     k: Annotated[Text, typer.Option(metavar="K,K,…", help="Values of k to try.")] = None,
     l: Annotated[Text, typer.Option(metavar="L,L,…", help="Values of l to try.")] = None,  # noqa: E741
@@ -36,14 +36,15 @@ def compare(
     sample: Annotated[
         int,
         typer.Option(
-            help="The most rows: the first of a stream; of a table at random.", callback=at_least_1
+            help="Maximum number of rows: the first of a stream, or drawn from a table.",
+            callback=at_least_1,
         ),
     ] = 100_000,
     whole: Annotated[bool, typer.Option("--all", help="Read all rows.")] = False,
     seeds: Annotated[
         int,
         typer.Option(
-            help="Run each cell under so many seeds: mean and spread.", callback=at_least_1
+            help="Run each cell with this many seeds: mean and spread.", callback=at_least_1
         ),
     ] = 1,
     jobs: Annotated[
@@ -51,7 +52,7 @@ def compare(
         typer.Option(help="Number of processes. [default: one per core]", callback=at_least_1),
     ] = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Run everything again, and keep nothing.")
+        bool, typer.Option("--no-cache", help="Run everything again, and cache nothing.")
     ] = False,
     output: Annotated[
         File,

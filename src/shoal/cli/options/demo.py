@@ -16,7 +16,7 @@ def demo(
         float, typer.Option(help="Duration in seconds.", callback=at_least_1)
     ] = 20.0,
     k: Annotated[
-        int, typer.Option(help="Least number of people per group.", callback=at_least_1)
+        int, typer.Option(help="Minimum number of people in a group.", callback=at_least_1)
     ] = 20,
     rate: Annotated[int, typer.Option(help="Rows per second.", callback=at_least_1)] = 2000,
     seed: Annotated[Whole, typer.Option(help="Seed for a repeatable demo.")] = None,

@@ -24,15 +24,15 @@ def init(
     keep: Annotated[Names, typer.Option(help="Columns to publish as they are; repeatable.")] = None,
     drop: Annotated[Names, typer.Option(help="Columns to leave out; repeatable.")] = None,
     k: Annotated[
-        int, typer.Option(help="The least number of people in a group.", callback=at_least_1)
+        int, typer.Option(help="Minimum number of people in a group.", callback=at_least_1)
     ] = 10,
     rows: Annotated[
-        int, typer.Option(help="The most rows to read.", callback=at_least_1)
+        int, typer.Option(help="Maximum number of rows to read.", callback=at_least_1)
     ] = 100_000,
     measure: Annotated[
         int,
         typer.Option(
-            metavar="ROWS", help="Measure loss on this many rows; 0: don't.", callback=at_least_0
+            metavar="ROWS", help="Measure loss on this many rows; 0 skips it.", callback=at_least_0
         ),
     ] = 3000,
     from_format: DataFormat = None,

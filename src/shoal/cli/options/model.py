@@ -12,7 +12,7 @@ __all__ = ["models"]
 
 models = typer.Typer(
     name="model",
-    help="Predict what a promise is worth.",
+    help="Estimate what a promise achieves.",
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -36,7 +36,7 @@ def z_anonymity(
     time: Annotated[Text, typer.Option(help="The column of the time.")] = None,
     from_format: DataFormat = None,
     rows: Annotated[
-        int, typer.Option(help="The most rows to read.", callback=at_least_1)
+        int, typer.Option(help="Maximum number of rows to read.", callback=at_least_1)
     ] = 1_000_000,
     window: Annotated[
         Number, typer.Option(help="Length of the window in seconds. [default without data: 12]")
@@ -46,7 +46,7 @@ def z_anonymity(
     ] = None,
     k: Annotated[int, typer.Option(help="The k of k-anonymity.", callback=at_least_1)] = 2,
     probability: Annotated[
-        Number, typer.Option(help="Find the least z that reaches it. [default with data: 0.9]")
+        Number, typer.Option(help="Find the smallest z that reaches it. [default with data: 0.9]")
     ] = None,
     z: Annotated[
         Whole, typer.Option(help="The z of z-anonymity. [default: 150]", callback=at_least_1)
@@ -114,17 +114,19 @@ def z_anonymity(
 @models.command("tree")
 def tree(
     error: Annotated[
-        float, typer.Option(help="The error of a leaf's share of the rows, at most.")
+        float, typer.Option(help="Maximum error of a leaf's share of the rows.")
     ] = 0.025,
-    probability: Annotated[float, typer.Option(help="How probably it is kept.")] = 0.95,
+    probability: Annotated[
+        float, typer.Option(help="Probability that the error is no larger.")
+    ] = 0.95,
     samples: Annotated[
-        Whole, typer.Option(help="Also the error of so many.", callback=at_least_1)
+        Whole, typer.Option(help="Also print the error for this many samples.", callback=at_least_1)
     ] = None,
     quasi: Annotated[
         int, typer.Option(help="Number of quasi attributes.", callback=at_least_1)
     ] = 3,
     sampled: Annotated[
-        int, typer.Option(help="Rows that are sampled from.", callback=at_least_1)
+        int, typer.Option(help="Number of latest rows that are sampled.", callback=at_least_1)
     ] = 10_000,
     json: Json = False,
 ) -> None:

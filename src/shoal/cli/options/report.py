@@ -18,15 +18,15 @@ def report(
     trace: Annotated[Text, typer.Option(help="The trace written by the run.")] = None,
     population: Annotated[
         Text,
-        typer.Option(metavar="FILE", help="People among whom those in the data are some."),
+        typer.Option(metavar="FILE", help="The population that the people are part of."),
     ] = None,
     audience: Annotated[
         str,
-        typer.Option(help="house: all figures. public: only what the release gives away itself."),
-    ] = "house",
+        typer.Option(help="internal: all figures. public: only what the release itself reveals."),
+    ] = "internal",
     attacks: Annotated[
         Text,
-        typer.Option(help="Attacks to make, separated by commas, or 'none'. [default: all]"),
+        typer.Option(help="Attacks to run, separated by commas, or 'none'. [default: all]"),
     ] = None,
     control: Annotated[
         Number,
@@ -55,7 +55,7 @@ def report(
         original=original,
         trace=trace,
         population=population,
-        audience="public" if audience == "public" else "house",
+        audience="public" if audience == "public" else "internal",
         attacks=attacks,
         control=control,
         output=output,

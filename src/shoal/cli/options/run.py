@@ -69,7 +69,7 @@ def run(
     accept_weaker: AcceptWeaker = False,
     undo_pseudonyms: UndoPseudonyms = False,
     report: Annotated[
-        File, typer.Option(help="Write a report of the run for the house: one HTML file.")
+        File, typer.Option(help="Write an internal report of the run: one HTML file.")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite an output, trace or quarantine that exists.")

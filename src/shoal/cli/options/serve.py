@@ -36,12 +36,12 @@ __all__ = ["serve"]
 def serve(
     job: JobPath,
     page: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where rows are taken in and the page is.")
+        str, typer.Option(metavar="ADDRESS", help="Address of the server and its live page.")
     ] = "127.0.0.1:8800",
     page_token: PageToken = None,
     releases_token: Annotated[
         Text,
-        typer.Option(metavar="PLACE", help="Another token, which may only read /releases."),
+        typer.Option(metavar="PLACE", help="A second token, which may only read /releases."),
     ] = None,
     page_cert: PageCert = None,
     page_key: PageKey = None,
@@ -80,7 +80,7 @@ def serve(
     from shoal.errors import JobError, Problem
 
     if releases_token is not None and page_token is None:
-        what = "needs --page-token: without it nobody is asked for a token"
+        what = "needs --page-token: without it the server asks for no token"
         raise JobError(Problem("--releases-token", what, None, "Add --page-token file:PATH"))
     raise typer.Exit(
         command(

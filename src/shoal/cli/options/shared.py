@@ -57,7 +57,7 @@ JobPath = Annotated[Path, typer.Argument(metavar="JOB", help="The job file (TOML
 Published = Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 From = Annotated[
-    Text, typer.Option("--from", help="Format of the input, such as csv; else its ending decides.")
+    Text, typer.Option("--from", help="Format of the input, e.g. csv. [default: by its ending]")
 ]
 PublishedFormat = Annotated[Text, typer.Option("--from", help="Format of the published data.")]
 DataFormat = Annotated[Text, typer.Option("--from", help="Format of the data.")]
@@ -91,16 +91,16 @@ Page = Annotated[
 ]
 PageToken = Annotated[
     Text,
-    typer.Option(metavar="PLACE", help="Ask for the token in file:PATH or env:NAME."),
+    typer.Option(metavar="PLACE", help="Require the token in file:PATH or env:NAME."),
 ]
 PageCert = Annotated[
-    File, typer.Option(metavar="FILE", help="Serve the page by TLS with this certificate (PEM).")
+    File, typer.Option(metavar="FILE", help="Serve the page over TLS with this certificate (PEM).")
 ]
 PageKey = Annotated[
     File, typer.Option(metavar="FILE", help="Key of the certificate. [default: in its file]")
 ]
 PageHost = Annotated[
-    Names, typer.Option(metavar="NAME", help="A name that the page answers to; repeatable.")
+    Names, typer.Option(metavar="NAME", help="A host name that the page answers to; repeatable.")
 ]
 Key = Annotated[
     Text, typer.Option(metavar="KEY", help="The key of the seal: env:NAME or file:PATH.")
@@ -108,15 +108,17 @@ Key = Annotated[
 Log = Annotated[Text, typer.Option(metavar="KIND", help="Log to stderr as text or json.")]
 LogFile = Annotated[File, typer.Option(metavar="FILE", help="Log to this file instead of stderr.")]
 LogFileMegabytes = Annotated[
-    Number, typer.Option(metavar="N", help="Finish the file of the log at this size. [default: 10]")
+    Number, typer.Option(metavar="N", help="Rotate the log file at this size in MB. [default: 10]")
 ]
 LogFileHours = Annotated[
-    Number, typer.Option(metavar="N", help="Finish the file of the log at this age.")
+    Number, typer.Option(metavar="N", help="Rotate the log file at this age in hours.")
 ]
 LogKeepMegabytes = Annotated[
-    Number, typer.Option(metavar="N", help="Keep this much of finished logs. [default: 100]")
+    Number, typer.Option(metavar="N", help="Keep this many MB of rotated logs. [default: 100]")
 ]
-LogKeepDays = Annotated[Number, typer.Option(metavar="N", help="Remove finished logs of this age.")]
+LogKeepDays = Annotated[
+    Number, typer.Option(metavar="N", help="Remove rotated logs at this age in days.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 
 

@@ -19,7 +19,7 @@ def unseal(
         File, typer.Option("--output", "-o", metavar="OUT", help="A file. [default: stdout]")
     ] = None,
 ) -> None:
-    """Write a sealed trace or quarantine in clear, as JSON lines."""
+    """Decrypt a sealed trace or quarantine to JSON lines."""
     from shoal.cli.sealing import unseal as command
 
     raise typer.Exit(command(path, seal=seal, output=output))

@@ -17,11 +17,11 @@ def warm(
         typer.Argument(metavar="[ALGORITHM]...", help="Algorithms to compile. [default: all]"),
     ] = None,
     for_demo: Annotated[
-        bool, typer.Option("--demo", help="Compile what the demo needs instead.")
+        bool, typer.Option("--demo", help="Compile only what the demo needs.")
     ] = False,
     into: Annotated[
         File,
-        typer.Option(metavar="FOLDER", help="Make a cache there that all users can read."),
+        typer.Option(metavar="FOLDER", help="Write a cache there that all users can read."),
     ] = None,
     cpu: Annotated[
         Text,

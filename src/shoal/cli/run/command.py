@@ -46,7 +46,7 @@ __all__ = ["RunOptions", "run", "show_compiling", "stop_and_say", "warn_of"]
 
 log = logging.getLogger("shoal.run")
 
-STOPPING = "stopping when the kernels at hand are compiled; Ctrl-C again ends at once"
+STOPPING = "stopping after the current compilation; Ctrl-C again ends at once"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

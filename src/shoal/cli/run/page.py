@@ -106,8 +106,8 @@ def open_page(
     host, _ = read_address("--page", options.address, "8800")
     if options.certificate is None and not is_loopback(host) and not quiet:
         print_message(
-            "warning: --page without --page-cert sends the token and all else in clear: only "
-            "behind something that encrypts"
+            "warning: --page without --page-cert sends the token and all data unencrypted: use it "
+            "only behind a proxy that encrypts"
         )
     return page
 
@@ -164,7 +164,7 @@ def _kind(domain: object) -> str:
     """Return the kind of a domain, without the values in it."""
     kinds = {
         "Range": "numbers", "Hierarchy": "categories in a hierarchy", "NoneType": "open",
-        "Open": "open", "Path": "paths", "Grid": "places in a grid",
+        "Open": "open", "Path": "paths", "Grid": "cells in a grid",
     }  # fmt: skip
     return kinds.get(type(domain).__name__, "values")
 

@@ -207,7 +207,7 @@ class AppendSink:
     ) -> None:
         name = os.fspath(path)
         if mark and "n_bytes" not in mark:
-            raise wrong_output(name, "isn't the kind of output that the checkpoint is of")
+            raise wrong_output(name, "isn't the kind of output that the checkpoint belongs to")
         self._output = output = AppendOutput(path, private=private)
         try:
             if mark is None and output.n_ahead:
@@ -219,7 +219,7 @@ class AppendSink:
             if mark:
                 output.go_to(n_bytes)
                 if output.checksum_before(n_bytes) != mark["before"]:
-                    raise wrong_output(name, "isn't the file that the checkpoint is of")
+                    raise wrong_output(name, "isn't the file that the checkpoint belongs to")
         except BaseException:
             output.close()
             raise

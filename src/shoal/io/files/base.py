@@ -80,8 +80,8 @@ class FileSource(ABC):
             self._seek(position, *next(iter(streams.items()), (None, 0)))
         except (KeyError, ValueError):
             raise CheckpointError(
-                f"{self._name}: isn't the input that the checkpoint is of. Give the same input, "
-                "or start over with an empty checkpoint folder and an empty output."
+                f"{self._name}: isn't the input that the checkpoint belongs to. Give the same "
+                "input, or start over with an empty checkpoint folder and an empty output."
             ) from None
 
     def replay(self, spans: Sequence[Span]) -> Chunk:

@@ -187,7 +187,7 @@ def _check_is_csv(path: str, form: str | None, given: Mapping[str, Any]) -> None
     if kind.format.in_dialect is None:
         keys = [key for key in DIALECT_KEYS if key in given]
         raise JobError(
-            Problem(key, f"goes with CSV only, and the input is {kind.name}", None, "Leave it out")
+            Problem(key, f"is for CSV only, and the input is {kind.name}", None, "Leave it out")
             for key in keys
         )
 

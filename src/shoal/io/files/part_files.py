@@ -82,7 +82,9 @@ class PartFilesSink:
     ) -> None:
         self._name = os.fspath(path)
         if mark and "seq" not in mark:
-            raise wrong_output(self._name, "isn't the kind of output that the checkpoint is of")
+            raise wrong_output(
+                self._name, "isn't the kind of output that the checkpoint belongs to"
+            )
         self._folder = Path(path)
         self._schema, self._private = schema, private
         self._ending = format.lower().lstrip(".")

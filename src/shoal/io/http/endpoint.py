@@ -32,7 +32,9 @@ class HttpInput(InputEndpoint):
         """Refuse both options."""
         for flag, is_given in (("--from", format is not None), ("--follow", follow)):
             if is_given:
-                raise JobError(Problem(flag, "doesn't go with rows by HTTP", None, "Leave it out"))
+                raise JobError(
+                    Problem(flag, "can't be combined with rows by HTTP", None, "Leave it out")
+                )
         return self
 
     def open(self, columns: Sequence[str], *, replay: bool) -> HttpSource:

@@ -178,7 +178,7 @@ class HttpSource:
         lines, numbers = [], []
         if (n_lines := body.count(b"\n")) > MOST_ROWS:
             # Splitting such a body would take many times its bytes.
-            raise BadBodyError(f"{n_lines:,} rows, where {MOST_ROWS:,} are the most")
+            raise BadBodyError(f"{n_lines:,} rows, more than the maximum of {MOST_ROWS:,}")
         for number, line in enumerate(body.split(b"\n"), 1):
             if not (stripped := line.strip(b" \t\r")):
                 continue
@@ -192,7 +192,7 @@ class HttpSource:
         if not lines:
             raise BadBodyError("no rows: the body has one JSON object a line")
         if len(lines) > MOST_ROWS:
-            raise BadBodyError(f"{len(lines):,} rows, where {MOST_ROWS:,} are the most")
+            raise BadBodyError(f"{len(lines):,} rows, more than the maximum of {MOST_ROWS:,}")
         # A parser of its own: what it learns about types isn't part of the position.
         parser = JsonParser(self.schema_names)
         parser.kinds = self._parser.kinds
@@ -222,8 +222,8 @@ class HttpSource:
                 before = post.known
             if before is not None and before != known:
                 raise KeyReusedError(
-                    "the Idempotency-Key came with other rows before: give each request a key of "
-                    "its own"
+                    "the Idempotency-Key was already used with other rows: give each request its "
+                    "own key"
                 )
             if post is None and before is None:
                 post = _Post(digest, known, body)
@@ -249,9 +249,9 @@ class HttpSource:
             self._pending.pop(post.key, None)
             post.state = _State.DROPPED
         if post.state is _State.DROPPED:
-            raise NotStoredError("the rows were not taken in; send them again")
+            raise NotStoredError("the rows were not accepted; send them again")
         raise NotStoredError(
-            "the rows aren't on the disk yet, and may be taken in; send them again, with the same "
+            "the rows aren't on the disk yet, and may be accepted; send them again, with the same "
             "Idempotency-Key"
         )
 

@@ -75,7 +75,7 @@ class IcebergOutput(OutputEndpoint):
     def with_format(self, format: str | None) -> IcebergOutput:  # noqa: A002
         """Refuse a format."""
         if format is not None:
-            what = "doesn't go with an Iceberg table, whose files are Parquet"
+            what = "can't be set for an Iceberg table, whose files are Parquet"
             raise JobError(Problem("--to", what, None, "Leave it out"))
         return self
 
@@ -113,7 +113,9 @@ def _output(given: Mapping[str, Any], folder: Path) -> IcebergOutput:
         problems.append(Problem("path", what, None, fix))
     elif (path is None) == ("uri" not in settings):
         what = (
-            "is missing" if path is None else "doesn't go with settings.uri: one names the catalog"
+            "is missing"
+            if path is None
+            else "can't be combined with settings.uri: only one of them names the catalog"
         )
         fix = 'Name a local folder, path = "lake/", or a catalog, settings = { uri = "…" }'
         problems.append(Problem("path", what, None, fix))

@@ -34,7 +34,7 @@ def check_settings(settings: Mapping[str, Any]) -> list[Problem]:
     """Return the problems of secrets that stand in clear.
 
     >>> [str(each) for each in check_settings({"s3.secret-access-key": "hunter2"})]
-    ['settings.s3.secret-access-key: is a secret and stands in clear. Write "env:NAME" or \
+    ['settings.s3.secret-access-key: is a secret in plain text. Write "env:NAME" or \
 "file:PATH", and keep the secret there.']
     >>> check_settings({"uri": "env:CATALOG", "s3.endpoint": "http://127.0.0.1:9000"})
     []

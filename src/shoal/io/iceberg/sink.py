@@ -73,7 +73,9 @@ class IcebergSink:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if mark and "held" not in mark:
-            raise wrong_output(output.where, "isn't the kind of output that the checkpoint is of")
+            raise wrong_output(
+                output.where, "isn't the kind of output that the checkpoint belongs to"
+            )
         self._output, self._job, self._clock = output, job, clock
         self._schema = pa.schema([(field.name, _stored(field.type)) for field in schema])
         self._failure: BaseException | None = None
@@ -194,8 +196,8 @@ class IcebergSink:
             if parent is not None and snapshot is None:
                 raise wrong_output(
                     self._output.where,
-                    "has no snapshot of the job any more: the ones that tell how many rows it has "
-                    "were expired",
+                    "has no snapshot of the job any more: those with its number of rows "
+                    "have expired",
                 )
         return 0
 
@@ -244,7 +246,9 @@ def _open(output: IcebergOutput, schema: pa.Schema) -> Any:
     there = tuple(field.name for field in table.spec().fields)
     if there != output.partition:
         if table.current_snapshot() is not None or there:
-            raise wrong_output(output.where, "is divided by other columns than the job says")
+            raise wrong_output(
+                output.where, "is partitioned by other columns than those of the job"
+            )
         # A table that was just made, maybe by a run that was killed.
         with table.update_spec() as spec:
             for name in output.partition:
@@ -315,5 +319,5 @@ def _explained(output: IcebergOutput) -> Iterator[None]:
         # Messages of the library may quote addresses with passwords, or values.
         raise ResourceError(
             f"{output.where}: the catalog or its files can't be used ({type(error).__name__}). "
-            "Check output.path or output.settings, and the rights there."
+            "Check output.path or output.settings, and the permissions there."
         ) from None

@@ -198,11 +198,13 @@ class Connection:
             kinds.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ):
             said = self._resolved.hide(error.str())
-            return ResourceError(f"{where}: isn't allowed: {said}. Check the user's rights (ACL).")
+            return ResourceError(
+                f"{where}: isn't allowed: {said}. Check the user's permissions (ACL)."
+            )
         if error.code() == kinds.MSG_SIZE_TOO_LARGE:
             return ResourceError(
-                f"{where}: takes no message as long as one of this job, and has none of its rows. "
-                "Raise max.message.bytes of the topic, or set message.max.bytes in "
+                f"{where}: accepts no message as long as one of this job, and has none of its "
+                "rows. Raise max.message.bytes of the topic, or set message.max.bytes in "
                 "[output.settings] to no more than that; then start the job again."
             )
         return ResourceError(f"{where}: {self._resolved.hide(error.str())}.")

@@ -59,8 +59,8 @@ def reason_of(text: str, values: Mapping[str, Any]) -> str:
         return f"it doesn't offer sasl.mechanism {chosen}{offered}. Choose one that it offers."
     if "not valid in current SASL state" in text:
         return (
-            "it has no log-in at this address. Take an address that has one, or leave out the "
-            "sasl settings and write SSL or PLAINTEXT as security.protocol."
+            "it has no authentication at this address. Use an address that has it, or leave out "
+            "the sasl settings and write SSL or PLAINTEXT as security.protocol."
         )
     if "uthentication failed" in text or "invalid credentials" in text:
         return (

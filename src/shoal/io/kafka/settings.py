@@ -34,8 +34,8 @@ _OFFSETS = "offsets are kept in the checkpoint, so that a row is neither lost no
 _TRANSACTIONS = "the output is written in transactions, which this would break"
 _OWNED = "partitions are assigned, never rebalanced: a row that is held must not change its owner"
 _POSE = (
-    "anybody could pose as the broker, and send rows of people who don't exist. Name the authority "
-    "that you trust in ssl.ca.location instead"
+    "anybody could impersonate the broker, and send rows of people who don't exist. Name the "
+    "authority that you trust in ssl.ca.location instead"
 )
 _SERVERS = "the brokers are named by the key kafka"
 #: Settings that would break the guarantee, and why.
@@ -125,7 +125,7 @@ class KafkaSettings:
     >>> KafkaSettings("localhost:9092", "people", settings={"sasl.password": "hunter2"})
     Traceback (most recent call last):
     ...
-    shoal.errors.JobError: settings.sasl.password: is a secret and stands in clear. \
+    shoal.errors.JobError: settings.sasl.password: is a secret in plain text. \
 Write "env:NAME" or "file:PATH", and keep the secret there.
     >>> KafkaSettings("localhost:9092", "people", settings={"group.id": "mine"})
     Traceback (most recent call last):
@@ -230,7 +230,7 @@ rebalanced: a row that is held must not change its owner.
                 ("registry", self.registry), ("fields", self.fields), ("subject", self.subject),
             ):  # fmt: skip
                 if value:
-                    what = f"goes with avro and protobuf, and the format is {self.format}"
+                    what = f"is for avro and protobuf, and the format is {self.format}"
                     problems.append(Problem(key, what, None, "Leave it out"))
         return problems
 
@@ -241,7 +241,7 @@ rebalanced: a row that is held must not change its owner.
             near = did_you_mean(self.changes, CHANGES)
             return [Problem("changes", "isn't a known choice", repr(self.changes), near)]
         if self.format in FORMATS and self.format not in ENVELOPES:
-            what = f"goes with json and avro, and the format is {self.format}"
+            what = f"is for json and avro, and the format is {self.format}"
             return [Problem("changes", what, None, "Leave it out")]
         return []
 

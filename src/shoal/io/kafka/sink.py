@@ -202,11 +202,12 @@ def _check(settings: KafkaSettings, job: str, has: int | None, mark: CommitMark 
     if mark is None and has:
         raise CheckpointError(
             f"{where}: has {has:,} rows of job {job} already, and there is no checkpoint to resume "
-            "from. Published again, a person could be in two groups. Restore the checkpoint "
-            "folder; or, if the former output doesn't matter, give the job another name and topic."
+            "from. If they were published again, a person could be in two groups. Restore the "
+            "checkpoint folder; or, if the former output doesn't matter, give the job another name "
+            "and topic."
         )
     if asked and (has is None or has < asked):
-        found = "nothing is known of it there" if has is None else f"{has:,} are there"
+        found = "the broker doesn't know the job" if has is None else f"{has:,} are there"
         raise CheckpointError(
             f"{where}: the checkpoint says that {asked:,} rows of job {job} were published, "
             f"and {found}. Is it the right broker, or has it forgotten the job's offsets "

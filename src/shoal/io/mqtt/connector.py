@@ -75,7 +75,7 @@ class MqttOutput(OutputEndpoint):
 
 def _refuse(flag: str, is_given: bool) -> None:
     if is_given:
-        raise JobError(Problem(flag, "doesn't go with a topic", None, "Leave it out"))
+        raise JobError(Problem(flag, "can't be combined with a topic", None, "Leave it out"))
 
 
 def _settings(given: Mapping[str, Any], folder: Path, **more: Any) -> MqttSettings:

@@ -55,7 +55,7 @@ class MqttSettings:
     >>> MqttSettings("localhost", "ward/{ward}", settings=secrets)
     Traceback (most recent call last):
     ...
-    shoal.errors.JobError: settings.password: is a secret and stands in clear. \
+    shoal.errors.JobError: settings.password: is a secret in plain text. \
 Write "env:NAME" or "file:PATH", and keep the secret there.
     """
 

@@ -140,6 +140,8 @@ class MqttSink:
 
     def _on_publish(self, _client: Any, _data: Any, _mid: Any, reason: Any, _more: Any) -> None:
         if reason.is_failure:
-            self._link.fail(f"the broker refuses a message: {reason}. Check its rights and limits.")
+            self._link.fail(
+                f"the broker refuses a message: {reason}. Check its permissions and limits."
+            )
         self._n_acknowledged += 1
         self._acknowledged.set()

@@ -284,7 +284,9 @@ class MqttSource:
     def _on_subscribe(self, _client: Any, _data: Any, _mid: Any, codes: Any, _more: Any) -> None:
         for code in codes:
             if code.is_failure:
-                self._link.fail(f"the broker refuses the subscription: {code}. Check its rights.")
+                self._link.fail(
+                    f"the broker refuses the subscription: {code}. Check its permissions."
+                )
             elif code.value < 1:
                 self._link.fail("the broker grants QoS 0 only, at which messages may be lost.")
 

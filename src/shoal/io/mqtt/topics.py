@@ -34,7 +34,7 @@ class TopicPattern:
     >>> TopicPattern("+x")
     Traceback (most recent call last):
     ...
-    shoal.errors.JobError: topic: level 1 has a brace, + or # beside other characters; got '+x'. \
+    shoal.errors.JobError: topic: level 1 has a brace, + or # next to other characters; got '+x'. \
 Each of {name}, + and # must be a level of its own, # the last one.
     """
 
@@ -59,7 +59,7 @@ Each of {name}, + and # must be a level of its own, # the last one.
                 raise JobError(
                     Problem(
                         "topic",
-                        f"level {place + 1} has a brace, + or # beside other characters",
+                        f"level {place + 1} has a brace, + or # next to other characters",
                         repr(level),
                         "Each of {name}, + and # must be a level of its own, # the last one",
                     )

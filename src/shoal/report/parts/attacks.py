@@ -16,8 +16,10 @@ TITLE = "4. Attacks on the release"
 _KINDS = {"within": "kept", "exceeded": "broken", "unverifiable": "unverifiable"}
 #: The most bars below each other.
 _COLUMN = 6
-NOT_PUBLIC = "The success of an attack is counted with the original, and so isn't for the public."
-NOT_MADE = "No attacks were made on this release."
+NOT_PUBLIC = (
+    "The success of an attack is counted with the original, so a public report doesn't have it."
+)
+NOT_MADE = "No attacks were run on this release."
 _CONTROL = (
     "The control is the same attack on the same people in a second run that they aren't in: what "
     "it achieves is what the release teaches about everybody. Risk is (success - control) / (1 - "
@@ -66,10 +68,13 @@ def show(figures: dict[str, Any]) -> Section:
         if each not in made and (why := each["unverifiable"] or "; ".join(each["notes"]))
     ]
     if others:
-        parts += [paragraph("Not made, or not to be judged:"), bullets(list(dict.fromkeys(others)))]
+        parts += [
+            paragraph("Not run, or impossible to judge:"),
+            bullets(list(dict.fromkeys(others))),
+        ]
     notes = [f"{each['attack']}: {text}" for each in made for text in each["notes"]]
     if notes:
-        parts += [paragraph("What else was found:"), bullets(list(dict.fromkeys(notes)))]
+        parts += [paragraph("Other findings:"), bullets(list(dict.fromkeys(notes)))]
     return Section(TITLE, parts)
 
 

@@ -19,7 +19,7 @@ def measure(release: Release) -> dict[str, Any]:
     return {
         "assumptions": list(_assumptions(release)),
         "not_covered": list(_not_covered(release)),
-        "warnings": [*release.warnings, *release.house_warnings],
+        "warnings": [*release.warnings, *release.internal_warnings],
     }
 
 
@@ -71,10 +71,10 @@ def _not_covered(release: Release) -> Iterator[str]:
             "unique."
         )
         yield (
-            "Invented people: whoever can make rows under other names learns whether a value was "
+            "Invented people: anyone who can add rows under other names learns whether a value was "
             "exposed by anybody else."
         )
-        yield "Time: rows leave at the moment at which they come, in their order."
+        yield "Time: rows leave at the moment at which they arrive, in their order."
         if release.options.get("pseudonym"):
             yield (
                 "Pseudonyms: within one period all that is published about a person can be "

@@ -22,7 +22,7 @@ __all__ = ["audit_page", "measure", "show"]
 TITLE = "2. What was promised, and whether it is kept"
 _MEANS = {
     "kept": "Everything that was promised is kept, as far as the audit checks it.",
-    "broken": "A promise is broken. Don't hand on this release; withdraw it if you have.",
+    "broken": "A promise is broken. Don't pass on this release; withdraw it if you have.",
     "unverifiable": "Nothing was found to be broken, but not every promise can be verified with "
     "what the audit was given.",
 }
@@ -65,9 +65,10 @@ def show(figures: dict[str, Any], *, public: bool = False) -> Section:
         parts.insert(
             1,
             paragraph(
-                "These are the verdicts that anybody can reach with the published rows and the "
-                "job. Whose rows they are is known to the house alone, so that most promises "
-                "can't be verified from outside. The house verifies them by its private trace."
+                "These are the verdicts that anybody can reach from the published rows and the "
+                "job. Only the publisher knows whose rows they are, so most promises "
+                "can't be verified from outside. The publisher verifies them with its "
+                "private trace."
             ),
         )
     promised = [[each["name"], each["parameters"]] for each in figures["promises"]]

@@ -285,7 +285,7 @@ def _uniqueness(unique: dict[str, Any], *, public: bool) -> tuple[Markup, list[M
         why = "public" if public else "known without the trace and the original"
         return paragraph(f"How many people are unique isn't {why}."), []
     heads = ["", "people", "unique", "share", "alike with fewer than k people"]
-    caption = "People who are alone with their quasi values"
+    caption = "People who are unique by their quasi values"
     chart = bars("Share of people who are unique", found, Axis("share of people", "%", lo=0, hi=1))
     return table(caption, heads, rows, numbers=(1, 2, 3, 4)), [chart]
 

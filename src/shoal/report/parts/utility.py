@@ -161,7 +161,7 @@ def _missing_of_cells(release: Release) -> dict[str, Any]:
 
 def _show_loss(loss: dict[str, Any] | None) -> Section:
     if loss is None:
-        said = "A midpoint doesn't tell how wide its box was, so that loss isn't measured."
+        said = "A midpoint doesn't show how wide its box was, so loss isn't measured."
         return Section("Loss", [paragraph(said)])
     values_of = [Bar(name, [value]) for name, value in loss["by_attribute"].items()]
     chart = bars(
@@ -197,7 +197,7 @@ def _show_missing(figures: dict[str, Any]) -> Section:
     rows = figures["rows"]
     title = "Suppression and quarantine"
     if rows is None:
-        said = "What isn't in the release is known by the trace only."
+        said = "Only the trace shows which rows aren't in the release."
         return Section(title, [paragraph(said)])
     n_in = rows["in"] or 1
     cells = [
@@ -205,7 +205,7 @@ def _show_missing(figures: dict[str, Any]) -> Section:
         for name in ("in", "published", "suppressed", "quarantined", "held")
     ]
     parts: list[Markup] = [
-        table("What became of the rows", ["rows", "count", "share"], cells, numbers=(1, 2))
+        table("Outcome of all rows", ["rows", "count", "share"], cells, numbers=(1, 2))
     ]
     suppression = figures["suppression"]
     sentences = []

@@ -9,7 +9,7 @@ from shoal.report.release import Release
 
 __all__ = ["measure", "show"]
 
-TITLE = "7. In the words of those who must sign"
+TITLE = "7. Evidence by standard and law"
 _NO_VERDICT = (
     "This page is evidence for an assessment by people who know the recipient, the purpose and the "
     "law. It is no assessment by itself: it gives no overall score, and doesn't say whether data "
@@ -52,8 +52,8 @@ _TERMS = (
     (
         "ISO/IEC 27559", "context assessment",
         "Who receives the data, and which threats are considered?",
-        "the assumed attacker in part 6; recipient and controls are for the house to add",
-        "the assumed attacker in part 6; recipient and controls are for the house to add",
+        "the assumed attacker in part 6; the publisher adds recipient and controls",
+        "the assumed attacker in part 6; the publisher adds recipient and controls",
     ),
     (
         "ISO/IEC 27559", "data assessment",
@@ -78,7 +78,7 @@ _TERMS = (
     (
         "HIPAA, guidance on expert determination",
         "replicability, availability, distinguishability",
-        "Do values recur, can others get at them, do they tell people apart?",
+        "Do values recur, can others access them, do they distinguish people?",
         "roles of columns in part 1 (what is held to be known), each attribute's share in part 3",
         "roles of columns in part 1 (what is held to be known)",
     ),

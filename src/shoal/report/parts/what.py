@@ -94,7 +94,7 @@ def show(figures: dict[str, Any]) -> Section:
     """Return the part as a section."""
     rows = [[each["name"], each["role"], each["domain"]] for each in figures["columns"]]
     how = [
-        *([["report made on", figures["made"]]] if figures["made"] else ()),
+        *([["date of the report", figures["made"]]] if figures["made"] else ()),
         *([["rows came from", " to ".join(figures["days"])]] if figures["days"] else ()),
         ["rows", count(figures["rows"])],
         ["algorithm", _settings(figures["algorithm"])],

@@ -173,7 +173,7 @@ def certificates(certificate: Path, key: Path | None) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:
         # The errors of TLS are errors of the system, too, with numbers of their own.
-        why = "what is there isn't one, or has another key"
+        why = "the file has no certificate, or the key is another one's"
         if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
             why = os_reason(error)
         raise ResourceError(

@@ -48,17 +48,17 @@ class Exposition(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics, for the registry."""
         verdict = self._verdict()
-        yield _gauge("shoal_up", "1 while /health answers 200, else 0.", int(verdict.ok))
+        yield _gauge("shoal_up", "1 while /health returns 200, otherwise 0.", int(verdict.ok))
         yield _gauge(
             "shoal_promise_broken",
-            "1 if the run has ended because a group broke a promise, else 0.",
+            "1 if the run has ended because a group broke a promise, otherwise 0.",
             int(verdict.breaks_promise),
         )
         if verdict.checkpoint_age is not None:
             # Whole seconds, as in /health.
             yield _gauge(
                 "shoal_checkpoint_age_seconds",
-                "How old the last checkpoint is, or the run before its first.",
+                "Age of the last checkpoint, or of the run before its first.",
                 int(verdict.checkpoint_age),
             )
         figures = self._shown()
@@ -70,51 +70,57 @@ def _of(figures: Figures) -> Iterator[Metric]:
     about = {"version": __version__, "algorithm": figures.algorithm}
     # Under z-anonymity there is no k; the current z is a metric of its own.
     about |= {"k": str(figures.k)} if figures.z is None else {}
-    yield InfoMetricFamily("shoal", "Which Shoal, which algorithm, which k.", about)
+    yield InfoMetricFamily("shoal", "Version of Shoal, algorithm and k.", about)
     for what, meaning, count in (
-        ("in", "Rows that came in, bad ones included.", figures.n_in),
-        ("published", "Rows that were published.", figures.n_published),
-        ("suppressed", "Rows that could not be published in time.", figures.n_suppressed),
-        ("quarantined", "Rows that could not be used.", figures.n_quarantined),
+        ("in", "Rows read, including bad ones.", figures.n_in),
+        ("published", "Rows published.", figures.n_published),
+        (
+            "suppressed",
+            "Rows suppressed: they could not be published in time.",
+            figures.n_suppressed,
+        ),
+        ("quarantined", "Rows quarantined: they could not be used.", figures.n_quarantined),
         ("late", "Published rows that were held longer than promised.", figures.n_late),
         ("reused", "Published rows that joined an earlier group.", figures.n_reused),
-        ("alone", "Reused rows that left without enough company.", figures.n_alone),
+        ("alone", "Reused rows that left with fewer people than a group needs.", figures.n_alone),
     ):
         yield CounterMetricFamily(f"shoal_rows_{what}", meaning, count)
     yield CounterMetricFamily(
         "shoal_messages_skipped",
-        "Messages that are no rows here, such as the deletes of a change stream.",
+        "Messages that aren't rows, such as deletes of a change stream.",
         figures.n_skipped,
     )
     if figures.n_audited is not None:
         yield CounterMetricFamily(
-            "shoal_groups_audited", "Groups that the live audit has judged.", figures.n_audited
+            "shoal_groups_audited", "Groups checked by the live audit.", figures.n_audited
         )
     if figures.blocked_seconds is not None:
         yield CounterMetricFamily(
             "shoal_sink_blocked_seconds",
-            "Seconds for which the run has waited for its sink, and read nothing.",
+            "Seconds that the run has waited for its sink without reading.",
             figures.blocked_seconds,
         )
     for name, meaning, value in (
-        ("rows_held", "Rows that are held.", figures.n_held),
+        ("rows_held", "Rows held at the moment.", figures.n_held),
         ("loss", "Mean information loss of published rows, from 0 to 1.", figures.loss),
-        ("source_lag", "What is known to wait unread: offsets or bytes.", figures.lag),
-        ("checkpoint_bytes", "How large the last checkpoint is.", figures.checkpoint_bytes),
-        ("checkpoint_seconds", "How long the last checkpoint took.", figures.checkpoint_seconds),
+        ("source_lag", "Lag of the source, in offsets or bytes, as far as known.", figures.lag),
+        ("checkpoint_bytes", "Size of the last checkpoint.", figures.checkpoint_bytes),
+        ("checkpoint_seconds", "Duration of the last checkpoint.", figures.checkpoint_seconds),
         ("z", "The z in force.", figures.z),
         (
             "k_anonymous_share",
-            "Share of subjects at the latest look that can't be told from k - 1 others.",
+            "Share of subjects, at the latest estimate, that look like k - 1 others.",
             figures.k_anonymous,
         ),
     ):
         if value is not None:
             yield _gauge(f"shoal_{name}", meaning, value)
-    yield _histogram("shoal_delay_rows", "For how many rows one was held.", figures.delay_rows)
+    yield _histogram(
+        "shoal_delay_rows", "Number of rows for which a row was held.", figures.delay_rows
+    )
     if figures.delay_seconds is not None:
         yield _histogram(
-            "shoal_delay_seconds", "For how many seconds a row was held.", figures.delay_seconds
+            "shoal_delay_seconds", "Seconds for which a row was held.", figures.delay_seconds
         )
     yield _histogram(
         "shoal_group_subjects", "Subjects of a group at its release.", figures.group_subjects

@@ -94,7 +94,7 @@ class HealthMonitor:
     'ok'
     >>> now[0] += 31
     >>> monitor.verdict().reasons
-    ('the loop of the run has not turned over for 31 s',)
+    ('the main loop of the run has not advanced for 31 s',)
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -141,11 +141,13 @@ class HealthMonitor:
             return Verdict(status, tuple(reasons), None, None, broken)
         loop_age = now - turned
         if loop_age > PATIENCE:
-            reasons.append(f"the loop of the run has not turned over for {loop_age:.0f} s")
+            reasons.append(f"the main loop of the run has not advanced for {loop_age:.0f} s")
         if not health.connected:
-            reasons.append("the source or the sink is not reached")
+            reasons.append("the source or the sink is unreachable")
         if health.n_waiting and now - wrote > PATIENCE:
-            reasons.append(f"nothing was written for {now - wrote:.0f} s, though something waits")
+            reasons.append(
+                f"nothing was written for {now - wrote:.0f} s, although rows are waiting"
+            )
         age, every = health.checkpoint_age, health.checkpoint_every
         if age is not None:
             age += loop_age

@@ -312,7 +312,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(min(n_bytes, self._n_unread))
         self._n_unread -= len(body)
         if len(body) < n_bytes:
-            raise ConnectionError("the client sent less than it said")
+            raise ConnectionError("the client sent less than its Content-Length")
         return body
 
     def _discard(self) -> None:

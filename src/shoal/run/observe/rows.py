@@ -61,7 +61,7 @@ def _take(source: HttpSource, request: Request) -> Reply:
     if not (length.isascii() and length.isdigit() and len(length) < 20):
         return _error(411, "the Content-Length is missing: chunked bodies aren't read")
     if int(length) > MOST_BODY:
-        return _error(413, f"{int(length):,} bytes, where {MOST_BODY:,} are the most")
+        return _error(413, f"{int(length):,} bytes, more than the maximum of {MOST_BODY:,}")
     key = headers.get("Idempotency-Key")
     if key is not None and not (key.isascii() and key.isprintable() and 0 < len(key) <= MOST_KEY):
         return _error(400, f"the Idempotency-Key must be 1 to {MOST_KEY} printable characters")
@@ -88,12 +88,12 @@ def _give(source: HttpSource, releases: Releases | None, request: Request) -> Re
         first = _whole(asked.pop("from", ["0"]), "from", 0, 10**15)
         limit = _whole(asked.pop("limit", [str(ROWS)]), "limit", 1, MOST_ROWS)
         if asked:
-            return _error(400, "only from and limit may be asked for")
+            return _error(400, "the only parameters are from and limit")
     except ValueError as error:
         return _error(400, str(error))
     if not source.has_begun:
         # What a crash left behind is checked first.
-        return _error(503, "the run is starting; ask again later", retry=True)
+        return _error(503, "the run is starting; try again later", retry=True)
     try:
         page = releases.read(first, limit)
     except GoneError as error:

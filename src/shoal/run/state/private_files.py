@@ -93,7 +93,9 @@ class PrivateFiles:
         self._n_bytes = self._n_records = 0
         self._failure: ResourceError | None = None
         if mark and "file" not in mark:
-            raise wrong_output(str(folder), "isn't the kind of output that the checkpoint is of")
+            raise wrong_output(
+                str(folder), "isn't the kind of output that the checkpoint belongs to"
+            )
         with writing(folder):
             folder.mkdir(0o700, exist_ok=True)
             folder.chmod(0o700)
@@ -184,7 +186,7 @@ class PrivateFiles:
         if self._seal is not None:
             self._check_sealed(path, int(mark["n_records"]))
         elif self._checksum() != mark["before"]:
-            raise wrong_output(str(path), "isn't the file that the checkpoint is of")
+            raise wrong_output(str(path), "isn't the file that the checkpoint belongs to")
         with self._failing():
             os.ftruncate(self._file, n_bytes)
             os.fsync(self._file)
@@ -199,7 +201,7 @@ class PrivateFiles:
         except DamagedError:
             found = -1
         if found != n_records:
-            raise wrong_output(str(path), "isn't the file that the checkpoint is of")
+            raise wrong_output(str(path), "isn't the file that the checkpoint belongs to")
         self._n_records = n_records
 
     def _append(self, data: bytes) -> None:

@@ -93,9 +93,7 @@ class Seal:
             name = f"environment variable {place}"
             text = os.environ.get(place)
             if text is None:
-                raise CheckpointError(
-                    f"{name}: should hold the key of the seal; isn't set. {_MAKE}"
-                )
+                raise CheckpointError(f"{name}: must hold the key of the seal; isn't set. {_MAKE}")
         else:
             name, text = place, _text_of(Path(place))
         return cls(_key_of(text.strip(), name))
@@ -143,7 +141,7 @@ def _text_of(path: Path) -> str:
             return file.read(_FILE_BYTES).decode("ascii", "replace")
     except OSError as error:
         raise CheckpointError(
-            f"{path}: should hold the key of the seal; can't be read: {os_reason(error)}. {_MAKE}"
+            f"{path}: must hold the key of the seal; can't be read: {os_reason(error)}. {_MAKE}"
         ) from None
 
 

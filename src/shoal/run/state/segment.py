@@ -296,7 +296,7 @@ class Segment:
                 self.n_torn = len(self._data) - at
                 return
             if found[0] != index:
-                raise self._damaged(f"record {found[0]} stands where record {index} should")
+                raise self._damaged(f"record {found[0]} is in the place of record {index}")
             at += _FIXED.size + len(found[1])
             yield found[1], at
             index += 1

@@ -226,7 +226,7 @@ class Registry:
         if status == 401:
             what = "it doesn't accept the user or the password. Check registry_settings"
         else:
-            what = "it doesn't allow this. Check the rights of the user"
+            what = "it doesn't allow this. Check the permissions of the user"
         return ResourceError(f"{self._settings.where}: {what}.")
 
 

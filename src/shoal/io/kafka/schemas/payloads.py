@@ -118,7 +118,7 @@ class Form(ABC):
                 )
                 problems.append(Problem(f"column {field.name}", what, None, fix))
             elif self._writer(field) is None:
-                what = f"is of type {field.type}, which has no form in {self.kind.capitalize()}"
+                what = f"is of type {field.type}, which doesn't exist in {self.kind.capitalize()}"
                 problems.append(Problem(f"column {field.name}", what))
         if problems:
             raise JobError(problems)

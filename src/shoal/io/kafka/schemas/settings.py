@@ -44,7 +44,7 @@ class RegistrySettings:
     >>> RegistrySettings("http://localhost:8081", {"username": "ann", "password": "hunter2"})
     Traceback (most recent call last):
     ...
-    shoal.errors.JobError: registry_settings.password: is a secret and stands in clear. \
+    shoal.errors.JobError: registry_settings.password: is a secret in plain text. \
 Write "env:NAME" or "file:PATH", and keep the secret there.
     """
 
