@@ -230,7 +230,7 @@ def report_of(found: Sequence[Verdicts], sizes: Sizes) -> str:
         f"from level {sizes.level} on, ranges of {sizes.epsilon:g} classes. Algorithms for tables "
         f"are measured against the whole table, those for streams against {sizes.window_rows:,} "
         f"rows, which advance by {sizes.advance:,}; where rows leave one by one, the delay is "
-        f"{sizes.delay:,} rows. Who looks at every combination of levels gets the first "
+        f"{sizes.delay:,} rows. Algorithms that examine every combination of levels get the first "
         f"{sizes.lattice_n_quasi} quasi attributes. Suppressed rows are reported for the strictest "
         "bound and for the weakest.",
     ]

@@ -16,8 +16,8 @@ def text(results: dict[str, Any]) -> str:
     where = results["machine"]
     parts = [
         "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, "
-        "Numba {numba}, PyArrow {pyarrow}, while others had {others:.0%} of the machine. Medians, "
-        "with least and most in brackets; ratios are taken repeat by repeat. ".format(
+        "Numba {numba}, PyArrow {pyarrow}, while other programs used {others:.0%} of the machine. "
+        "Medians, with minimum and maximum in brackets; ratios are per repeat. ".format(
             **where, others=results["others"]
         )
         + f"z = {results['z']}."

@@ -60,8 +60,8 @@ def costs(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
             report = checkpoints_text(found)
     where = machine()
     report = (
-        "Measured on {processor}, {cores} cores, which the broker shares; medians, with least and "
-        "most in brackets.".format(**where)
+        "Measured on {processor}, {cores} cores, which the broker shares; medians, with minimum "
+        "and maximum in brackets.".format(**where)
         + f"\n\n{report}"
     )
     tell(options, f"live-{options.what}", {"machine": where, options.what: found}, report)

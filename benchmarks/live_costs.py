@@ -283,8 +283,8 @@ def _shares(way: dict[str, Any]) -> str:
         for name in ("stop_seconds", "save_seconds")
     )
     return (
-        f"Every {way['every']:g} s{', sealed' * way['sealed']}: deciding stands still for "
-        f"{stopped} % of the time, and the writing thread is busy with it for {writing} %."
+        f"Every {way['every']:g} s{', sealed' * way['sealed']}: deciding stops for "
+        f"{stopped} % of the time, and the writing thread works on it for {writing} %."
     )
 
 

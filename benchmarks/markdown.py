@@ -50,11 +50,11 @@ def met(is_met: bool) -> str:
 
 
 def measured_on(machine: Mapping[str, str], others: float) -> str:
-    """What figures were measured on, while others had a share of the machine."""
+    """What figures were measured on, while other programs used a share of the machine."""
     return (
         "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, Numba "
-        "{numba}, PyArrow {pyarrow}, while others had {others:.0%} of the machine. Medians, with "
-        "least and most in brackets; ratios are taken repeat by repeat."
+        "{numba}, PyArrow {pyarrow}, while other programs used {others:.0%} of the machine. "
+        "Medians, with minimum and maximum in brackets; ratios are per repeat."
     ).format(**machine, others=others)
 
 

@@ -160,9 +160,9 @@ def text(results: dict[str, Any]) -> str:
         "Measured on {processor}, {cores} cores, with other work on the machine.".format(
             **results["machine"]
         )
-        + f" Microseconds a row, the engine alone, for {found[0]['n_rows']:,} rows of Adult that "
-        "come while as many rows are held as the delay allows; medians, with least and most in "
-        f"brackets. Both decide {alike}.\n\n"
+        + f" Microseconds per row, the engine alone, for {found[0]['n_rows']:,} rows of Adult that "
+        "come while as many rows are held as the delay allows; medians, with minimum and maximum "
+        f"in brackets. Both decide {alike}.\n\n"
         + table(["delay, rows", "k", "all rows", "`fads` as it is", "times as fast"], lines)
     )
 

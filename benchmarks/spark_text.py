@@ -24,15 +24,13 @@ def text(results: dict[str, Any]) -> str:
     where, rates = results["machine"], results["rates"]
     head = (
         "Measured on {processor}, {cores} cores, with Python {python}, NumPy {numpy}, "
-        "Numba {numba}, PyArrow {pyarrow}, Spark {spark} as `{master}`, while others had "
-        "{others:.0%} of the machine. Medians, with least and most in brackets; shares are taken "
-        "repeat by repeat.".format(
-            **where, **{n: results[n] for n in ("spark", "master", "others")}
-        )
+        "Numba {numba}, PyArrow {pyarrow}, Spark {spark} as `{master}`, while other programs used "
+        "{others:.0%} of the machine. Medians, with minimum and maximum in brackets; shares are "
+        "per repeat.".format(**where, **{n: results[n] for n in ("spark", "master", "others")})
     )
     about = (
         f"{results['n_rows']:,} rows of `{results['workload']}` as Parquet files, "
-        f"{results['batch_rows']:,} rows a batch, {results['shards']} shards; k = {results['k']} "
+        f"{results['batch_rows']:,} rows per batch, {results['shards']} shards; k = {results['k']} "
         f"and a delay of {results['delay']:,} rows. Core time is that of all processes together: "
         "driver, executors, Python workers."
     )

@@ -57,7 +57,7 @@ def figure(sizes: Sizes) -> Figure:
         "statistics only, so that it may be a stronger rival than in the thesis. The thesis has "
         "CASTLE publish at its end all clusters that may leave, then what old groups cover, then "
         "the rest as one; here the end is as any other deadline. People behind each "
-        "group of every run were counted apart from the engine.",
+        "group of every run were counted independently of the engine.",
         panels,
         claims,
     )

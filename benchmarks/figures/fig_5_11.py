@@ -79,8 +79,8 @@ def figure(sizes: Sizes) -> Figure:
         f"and loss), δ = {sizes.query_delay:,} rows for CASTLE. {sizes.n_queries:,} queries over "
         "the whole output, each with a predicate on the occupation and on λ of the quasi "
         "attributes: the thesis says neither what λ is nor which attribute is the sensitive one. "
-        "In (a) and (b) λ is 4, all of them. Queries of which the truth is 0 are dropped. People "
-        "behind each group of every run were counted apart from the engine.",
+        "In (a) and (b) λ is 4, all of them. Queries whose true answer is 0 are dropped. People "
+        "behind each group of every run were counted independently of the engine.",
         tuple(line.panel for line in lines),
         tuple(line.verdict for line in lines),
         one_axis=False,

@@ -54,10 +54,10 @@ def _figure(sizes: Sizes, name: str, sensitive: str, ls: tuple[int, ...]) -> Fig
         name,
         f"k_s-anonymity and l-diversity: {sensitive}",
         f"{sizes.rows:,} rows of UCI Adult, the {sensitive} is sensitive. The thesis sets k = 100 "
-        f"and |QI| = 5 and tells no l; the other k are here to see what it concludes on k. The "
+        f"and |QI| = 5 and gives no l; the other values of k test its conclusion about k. The "
         f"quasi attributes are {', '.join(quasi)}; a query asks for all of them, as in Figure 5.9, "
         f"with θ = {sizes.selectivity:g}. People and values of each group of every run were "
-        "counted apart from the engine.",
+        "counted independently of the engine.",
         panels,
         tuple(claims),
         one_axis=False,

@@ -53,7 +53,7 @@ def figure(sizes: Sizes) -> Figure:
         "Varying the number of quasi attributes and k",
         f"{sizes.rows:,} rows of UCI Adult, δ = {sizes.delay:,} rows. The thesis doesn't say which "
         "attributes come first, and some lose far less than others (capital gain and loss are "
-        "nearly always 0), so the table's order is shown beside the mean of random ones.",
+        "nearly always 0), so the table's order is shown next to the mean of random ones.",
         panels,
         claims,
     )

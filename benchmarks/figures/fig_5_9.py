@@ -65,8 +65,8 @@ def figure(sizes: Sizes) -> Figure:
         "workload error. The thesis doesn't say which attributes it takes, which one is sensitive, "
         "and of how many (λ) a query asks: here they are those of its Table 5.4 in this order, "
         "without capital gain and loss (as it says) and the occupation, which is sensitive, and "
-        "a query asks for all of them but in (e). Queries of which the truth is 0 are dropped. "
-        "People behind each group of every run were counted apart from the engine.",
+        "a query asks for all of them but in (e). Queries whose true answer is 0 are dropped. "
+        "People behind each group of every run were counted independently of the engine.",
         panels,
         claims,
         one_axis=False,

@@ -76,14 +76,14 @@ def concluded(claims: Sequence[Claim], rival: str, ours: str) -> str:
 
 #: What every section of this kind says at its beginning.
 OPENING = (
-    "The thesis says that its rival extends Mondrian, and not how: which side is cut first, where "
+    "The thesis says that its rival extends Mondrian, but not how: which side is cut first, where "
     "a category is cut, and whether other sides are tried when the first can't be cut. All figures "
     "of this page but this one have Shoal's defaults: the side that *loses* most, at the median "
-    "of *code*s, and every side is tried. Here are others: the *widest* side (as LeFevre et al. "
-    "describe it), all children of a node of the *hierarchy* at once, and the first side only "
-    "(*once*). It is the same data, the same promise and the same judge. The data "
-    "are those of the page; the same with salaries cut into classes as frequent as the thesis "
-    "tells (0.2018 % to 4.8402 %, the most frequent is class 12, the least class 49); and "
+    "of *code*s, and every side is tried. This figure has other variants: the *widest* side (as "
+    "LeFevre et al. describe it), all children of a node of the *hierarchy* at once, and the first "
+    "side only (*once*). It is the same data, the same promise and the same judge. The data "
+    "are those of the page; the same with salaries cut into classes with the frequencies that the "
+    "thesis states (0.2018 % to 4.8402 %, the most frequent is class 12, the least class 49); and "
     "`acs_income_2018`, which has the quasi attributes of the thesis' Table 3.4 (with 2 marital "
     "statuses in place of 6, 5 races in place of 9, 8 work classes in place of 10 and 225 birth "
     "places in place of 83), and no salary: its sensitive attribute is the occupation in the order "

@@ -87,8 +87,8 @@ def without(bench: Bench) -> str:
         [
             "## Ablation: without some parts",
             f"{sizes.rows:,} rows in one order, delay {sizes.delay:,}. What repair gives is above; "
-            "what a batch gives beside groups one by one is `tide` beside `tide rolling` in the "
-            "tables of streams.",
+            "what a batch gives compared with single groups is `tide` compared with `tide rolling` "
+            "in the tables of streams.",
             table(["form", "without", "data", "k", "loss", "without it", "change"], rows),
         ]
     )

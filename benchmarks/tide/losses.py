@@ -104,8 +104,8 @@ def _curves(found: Sequence[Compared]) -> tuple[Curve, ...]:
 def _setting(bench: Bench) -> str:
     return (
         f"{bench.sizes.rows:,} rows of each data set, each row a person, in {bench.sizes.repeats} "
-        "random orders; a suppressed row has lost everything. Of each other method that form is "
-        "shown which loses least at that place: without reuse, with random reuse, or with the "
+        "random orders; a suppressed row has lost everything. Of each other method, the form that "
+        "loses least at that point is shown: without reuse, with random reuse, or with the "
         "best group, which leaks. TIDE never reuses."
     )
 
@@ -183,8 +183,8 @@ def ratios(bench: Bench) -> str:
         [
             "## Streams: ratios",
             "*Ratio*: what `tide` loses of what the best of the others loses, which may be another "
-            "method for each line: the mean over the orders of the rows, ± half of the distance "
-            "between the least and the largest.",
+            "method for each line: the mean over the orders of the rows, ± half of the difference "
+            "between the smallest and the largest.",
             _lines(found, OWN),
             _suppressed(found),
         ]
@@ -212,7 +212,7 @@ def promises(bench: Bench) -> str:
             f"against the latest {2 * bench.sizes.delay:,} rows. With gaps, as many rows lack 0, "
             f'1, … {bench.sizes.gaps} values, `missing = "maybe"`. TIDE counts a quarter of an '
             "attribute as lost where a group mixes rows that have it with rows that lack it, which "
-            "the loss told here doesn't: it puts alike rows together at a price.",
+            "the loss shown here doesn't: it groups similar rows at a price.",
             _lines(found, OWN),
             _suppressed(found),
             _verdicts(promise_claims(bench)),

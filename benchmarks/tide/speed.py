@@ -66,7 +66,7 @@ def engine(bench: Bench) -> Figure:
     return Figure(
         "speed", "the engine alone",
         f"{sizes.rows:,} rows, from codes to decisions, per second of processor time of one core, "
-        "in the runs whose losses are told above; the others without reuse. "
+        "in the runs whose losses are shown above; the others without reuse. "
         + _measured_on(),
         tuple(panels), tuple(engine_claims(bench)), page="tide", source="target", one_axis=False,
         heading="Speed",
@@ -271,8 +271,9 @@ def whole(bench: Bench) -> str:
             "## Speed: from file to file, two threads, ten times the rows",
             f"Parquet to Parquet, {sizes.file_rows:,} rows, k = {sizes.file_k}, delay "
             f"{sizes.file_delay:,}; the pass-through reads, encodes and writes the same, and "
-            "decides nothing. Wall time, medians with least and most; ratios are taken repeat by "
-            "repeat. Where others had much of the machine, a run waits for them. " + _measured_on(),
+            "decides nothing. Wall time, medians with minimum and maximum; ratios are per "
+            "repeat. If other programs use much of the machine, a run waits for them. "
+            + _measured_on(),
             by_file,
             f"The engine alone, {sizes.thread_rows:,} rows, k = {sizes.file_k}, {BATCH_ROWS:,} "
             "at a time as they come from a file, by one thread and by two: they decide "

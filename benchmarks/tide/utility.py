@@ -43,7 +43,8 @@ def utility(bench: Bench) -> str:
             "attributes, "
             "answered from the boxes as if rows lay evenly in them. *Divergence*: between the "
             "cubes of the original and of what was published, in the mean. "
-            "[Utility](../utility.md) explains both. A lower loss isn't always a lower error.",
+            "[Utility](../utility.md) explains both. A lower loss doesn't always mean a lower "
+            "error.",
             table(head, rows),
         ]
     )

@@ -126,7 +126,7 @@ def test_a_run_reports_its_decisions():
     assert found.runs[0].seconds > 0
     n_groups = sum(ran.exposure.n_groups for ran in found.runs)
     trials.found(setting, "l-mondrian")  # again, and not counted again
-    assert str(trials) == f"Judged: 2 runs with {n_groups:,} groups; none is broken."
+    assert str(trials) == f"Judged: 2 runs with {n_groups:,} groups; none breaks its promise."
 
 
 @needs_salaries
@@ -160,6 +160,6 @@ def test_the_page(tmp_path):
         picture = f"burel-{name.replace('.', '-')}.svg"
         assert section.lstrip().startswith(f"## Figure {name}: ")
         assert f"({picture})" in section
-        assert "groups; none is broken." in section
+        assert "groups; none breaks its promise." in section
         assert "| the thesis " in section
         assert "<svg" in (tmp_path / picture).read_text()

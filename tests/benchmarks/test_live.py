@@ -117,7 +117,7 @@ def test_what_a_checkpoint_takes_is_reported():
     assert often.startswith("| every 1 s, sealed |")
     assert "2.0 (1.0 to 3.0)" in often
     assert "20.0 (10.0 to 30.0)" in often
-    assert "Every 1 s, sealed: deciding stands still for 2.00 (1.00 to 3.00) % of the time" in text
+    assert "Every 1 s, sealed: deciding stops for 2.00 (1.00 to 3.00) % of the time" in text
     assert "sealing takes 20 (10 to 30) ms" in text
 
 

@@ -84,7 +84,7 @@ def test_the_work_of_a_child_counts():
 
 def test_the_report_says_what_was_found():
     said = text(RESULTS)
-    assert "others had 25% of the machine" in said
+    assert "other programs used 25% of the machine" in said
     shares = next(line for line in said.splitlines() if line.startswith("| castle"))
     assert [cell.strip() for cell in shares.split("|")[2:4]] == ["0.75 (0.75 to 0.75)", "met"]
     assert "A batch without rows takes 0.50 (0.50 to 0.50) s" in said

@@ -118,9 +118,10 @@ def _figure(
     return Figure(
         name,
         title,
-        f"{sizes.rows:,} rows, {sizes.n_quasi} quasi attributes, β = {sizes.beta:g}, but for what "
-        "is varied. Time is processor time of the engine alone, from codes to decisions, and the "
-        f"lesser of two tries; the thesis measured wall time of Java. {trials}",
+        f"{sizes.rows:,} rows, {sizes.n_quasi} quasi attributes, β = {sizes.beta:g}, except for "
+        "the varied parameter. Time is processor time of the engine alone, from codes to "
+        "decisions, and the smaller of two measurements; the thesis measured wall time of Java. "
+        f"{trials}",
         (
             Panel(f"(a) over {axis.title}", axis.x_label, axis.xs, losses),
             Panel(

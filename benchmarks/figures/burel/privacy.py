@@ -61,13 +61,13 @@ def figure_4_4(sizes: BurelSizes) -> Figure:
     return Figure(
         "4.4",
         "The likeness of algorithms for t-closeness",
-        f"{sizes.small_rows:,} rows, {sizes.n_quasi} quasi attributes. The β that is kept really "
+        f"{sizes.small_rows:,} rows, {sizes.n_quasi} quasi attributes. The β that is really kept "
         "is the largest gain (q − p) / p of a value in a group. (a) BUREL with a β; its rivals "
         "with the largest distance of its groups as t. (b) The rivals with a t; BUREL with the "
-        "largest β at which its groups are within t. (c) Everybody at about the same loss: BUREL "
-        "with the least β that loses no more than said, its rivals with the largest t that loses "
-        f"no less than BUREL, which held in {sum(fair)} of {len(fair)} pairs of runs. Searches "
-        f"halve an interval {sizes.halvings} times. {trials}",
+        "largest β at which its groups are within t. (c) All methods at about the same loss: "
+        "BUREL with the smallest β that loses no more than stated, its rivals with the largest t "
+        f"that loses no less than BUREL, which held in {sum(fair)} of {len(fair)} pairs of runs. "
+        f"Searches halve an interval {sizes.halvings} times. {trials}",
         panels,
         tuple(claims),
         page="burel",

@@ -82,8 +82,8 @@ def figure_4_8(sizes: BurelSizes) -> Figure:
         "Median relative error of COUNT queries",
         f"{sizes.n_queries:,} queries; {sizes.rows:,} rows, {sizes.query_n_quasi} quasi "
         f"attributes, β = {sizes.beta:g}, λ = {sizes.n_asked} (or all attributes, where there are "
-        f"fewer), θ = {sizes.selectivity:g}, but for what is varied. Queries of which the truth is "
-        f"0 are dropped. {trials}",
+        f"fewer), θ = {sizes.selectivity:g}, except for the varied parameter. Queries whose true "
+        f"answer is 0 are dropped. {trials}",
         panels,
         tuple(claims),
         page="burel",

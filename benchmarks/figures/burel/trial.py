@@ -119,7 +119,8 @@ class Trials:
         return Found(tuple(self.run(one, algorithm) for one in settings))
 
     def __str__(self) -> str:
-        return f"Judged: {len(self.judged)} runs with {self.n_groups:,} groups; none is broken."
+        groups = f"{len(self.judged)} runs with {self.n_groups:,} groups"
+        return f"Judged: {groups}; none breaks its promise."
 
 
 @lru_cache(maxsize=6)

@@ -40,8 +40,8 @@ def figure_3(sizes: FastSizes) -> Figure:
     return Figure(
         "3",
         "Average loss",
-        _setting(sizes) + " Which parameters the paper varies, and over which values, can't be "
-        "seen in its text. Attributes are in the paper's order.",
+        _setting(sizes) + " Which parameters the paper varies, and over which values, isn't in "
+        "its text. Attributes are in the paper's order.",
         tuple(panels),
         (
             Claim(
@@ -163,10 +163,10 @@ def _setting(sizes: FastSizes) -> str:
     return (
         f"{sizes.n_rows:,} rows of Adult of {sizes.rows:,} people (the paper has 33,178 rows), "
         f"k = {sizes.k}, {sizes.n_quasi} quasi attributes, δ = {sizes.delta}, T_kc = {sizes.age}, "
-        f"W = {sizes.workers} workers, but for "
-        "what is varied. FADS decides a row when δ rows are held, and each worker of FAST one when "
-        "each has δ; groups are kept for T_kc rounds. By arrival FADS has a delay of δ rows and an "
-        "age limit of T_kc rows, FAST of W·δ rows and W·T_kc rows."
+        f"W = {sizes.workers} workers, except for "
+        "the varied parameter. FADS decides a row when δ rows are held, and each worker of FAST "
+        "one when each has δ; groups are kept for T_kc rounds. By arrival FADS has a delay of δ "
+        "rows and an age limit of T_kc rows, FAST of W·δ rows and W·T_kc rows."
     )
 
 

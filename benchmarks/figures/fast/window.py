@@ -42,9 +42,9 @@ def window_text(fast: FastSizes, idea: IdeaSizes) -> str:
             "What a user gets: nothing is reused (`kept = 0`), all other knobs are defaults but "
             f'for `loss = "lm"`; {fast.n_rows:,} rows of Adult for k = {fast.k} '
             f"and {idea.rows:,} for k = {idea.k}, {idea.seeds} seeds. By count the window is "
-            "always full, and rows wait longer, on average and at most; a delay beside it bounds "
-            "that. The last line of each has the capacity at which rows wait as long on average as "
-            "by arrival. "
+            "always full, and rows wait longer, on average and at most; a delay next to it "
+            "bounds that. The last line of each has the capacity at which rows wait as long on "
+            "average as by arrival. "
             "Mean loss of published rows, and the wait in rows.",
             table(
                 ["algorithm", "held", "loss", "to by arrival", "mean wait", "longest wait"], lines

@@ -69,9 +69,9 @@ def _figure(sizes: IdeaSizes, name: str, data: Data) -> Figure:
         f"Loss of IoT, K-VARP and IDEA on {DATA[data]}",
         f"{sizes.rows:,} rows of {DATA[data]} of which equally many lack 0, 1, …, {sizes.gaps} "
         f"values, k = {sizes.k}, δ = {sizes.delay:,} rows, τ = {sizes.threshold:g}, "
-        f"β = {sizes.kept}, R = {sizes.radius:g}, but for what is varied; missing values match "
-        "anything. Only values that a row has can be lost. A row is decided when δ rows are held "
-        "or, by arrival, when δ have arrived after it.",
+        f"β = {sizes.kept}, R = {sizes.radius:g}, except for the varied parameter; missing values "
+        "match anything. Only values that a row has can be lost. A row is decided when δ rows are "
+        "held or, by arrival, when δ have arrived after it.",
         tuple(panels),
         tuple(claims),
         page="idea",

@@ -64,9 +64,9 @@ def _figure(all_sizes: IdeaSizes, name: str, data: Data) -> Figure:
         name,
         f"Run time of IoT, K-VARP and IDEA on {DATA[data]}",
         f"{sizes.rows:,} rows, k = {sizes.k}, δ = {sizes.delay:,} rows, at most {sizes.gaps} "
-        "missing values, but for what is varied: runs of the figure of losses. Processor time of "
-        "the engine alone, from codes to decisions, in one thread, and the lesser of two tries. "
-        "The paper measured Java on another machine.",
+        "missing values, except for the varied parameter: runs of the figure of losses. Processor "
+        "time of the engine alone, from codes to decisions, in one thread, and the smaller of two "
+        "measurements. The paper measured Java on another machine.",
         tuple(panels),
         (*_claims(data, runs["held"], ""), *_claims(data, runs["arrived"], " by arrival")),
         page="idea",

@@ -43,13 +43,16 @@ def order_text(sizes: SabreSizes) -> str:
         f"so on. {promise_text(found.values())}\n\n"
         + table(["groups", *names], lines)
         + "\n\nSABRE fills one group after the other with the nearest rows that are left in each "
-        "bucket, and every group takes of each bucket about its share. Where the salary goes with "
-        "the quasi attributes, the poor that are left in the end don't live beside the rich that "
-        "are left. tMondrian cuts the table in halves as long as t allows: no group is the last, "
-        "and its groups may be as far from the table as t says. How much of the loss is due to "
-        "that is seen where salaries are shuffled among the rows; and where t is so large that it "
-        "asks nothing, for no group is much farther than 0.5 from a table of equally frequent "
-        "classes:\n\n" + table(["mean loss", *names], means) + "\n\n" + _numbers_text(sizes)
+        "bucket, and every group takes about its share of each bucket. Where the salary correlates "
+        "with the quasi attributes, the poor people who are left in the end aren't near the rich "
+        "people who are left. tMondrian cuts the table in halves as long as t allows: no group is "
+        "the last, and its groups may be as far from the table as t says. How much of the loss is "
+        "due to that shows if salaries are shuffled among the rows; and if t is so large that it "
+        "demands nothing, because no group is much farther than 0.5 from a table of equally "
+        "frequent classes:\n\n"
+        + table(["mean loss", *names], means)
+        + "\n\n"
+        + _numbers_text(sizes)
     )
 
 
@@ -66,7 +69,7 @@ def _numbers_text(sizes: SabreSizes) -> str:
         "How many groups there are:\n\n"
         + table(["t", *(LABELS[name] for name in SHOWN)], lines)
         + "\n\nA coarser bucket uses up more of t. SABRE makes buckets as coarse as t allows, and "
-        "where hardly anything of t is left then, a group can hardly differ from the shares of the "
+        "if hardly anything of t is left, a group can hardly differ from the shares of the "
         "table: it has to be large. So a larger t isn't always better."
     )
 

@@ -87,8 +87,8 @@ def figure_3_12(sizes: SabreSizes) -> Figure:
         "3.12",
         "Median relative error of COUNT queries",
         f"{setting_text(sizes)} {sizes.n_queries:,} queries (10,000 in the thesis), the same for "
-        f"all, with λ = {sizes.n_asked} predicates beside that on the salary and θ = "
-        f"{sizes.theta:g}, but for what is varied. One table: every difference counts. "
+        f"all, with λ = {sizes.n_asked} predicates in addition to that on the salary and θ = "
+        f"{sizes.theta:g}, except for the varied parameter. One table: every difference counts. "
         + _promise(sizes, "n_quasi", "t"),
         panels,
         tuple(claims),

@@ -20,7 +20,7 @@ def setting_text(sizes: SabreSizes) -> str:
     """What isn't varied."""
     return (
         f"{sizes.rows:,} rows, {sizes.n_quasi} quasi attributes, k = {sizes.k}, t = {sizes.t:g}, "
-        "but for what is varied."
+        "except for the varied parameter."
     )
 
 

@@ -99,7 +99,8 @@ def _figure(name: str, sizes: SlidingSizes) -> Figure:
         experiment.title,
         f"{sizes.rows:,} rows, windows of {sizes.window:,} rows that advance by "
         f"{sizes.advance:,}, {sizes.n_quasi} quasi attributes, k = {sizes.k}, t = {sizes.t:g}, "
-        f"but for what is varied. {promise_text(each for some in found.values() for each in some)}",
+        "except for the varied parameter. "
+        f"{promise_text(each for some in found.values() for each in some)}",
         panels,
         tuple(claims),
         page="sliding",

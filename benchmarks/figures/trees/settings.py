@@ -27,7 +27,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class TreeSizes:
-    """What the paper names; over which k and samples it goes, and W, can't be seen in its text.
+    """What the paper names; over which k and samples it goes, and W, isn't in its text.
 
     Figures 6 to 8 have 100,000 rows in the paper, and the others up to as many.
     """

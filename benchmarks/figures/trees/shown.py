@@ -61,7 +61,7 @@ def usual_text(sizes: TreeSizes) -> str:
     """What isn't varied."""
     return (
         f"SAL({sizes.rows:,}, {sizes.n_quasi}), k = {sizes.k}, α = {sizes.alpha:g}, "
-        f"{sizes.samples:,} samples, but for what is varied."
+        f"{sizes.samples:,} samples, except for the varied parameter."
     )
 
 

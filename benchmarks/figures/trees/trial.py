@@ -160,7 +160,7 @@ class Trials:
         suppressed = max(one.n_suppressed / one.n_rows for one in judged)
         parts = [
             f"{self.seeds} seed{'s' * (self.seeds > 1)}. Judged: {len(judged)} runs with "
-            f"{sum(one.n_groups for one in judged):,} groups; none is broken.",
+            f"{sum(one.n_groups for one in judged):,} groups; none breaks its promise.",
             f"At most {100 * suppressed:.2f} % of the rows of a run were suppressed.",
         ]
         if full := self._shares("capacity", "n_full", "n_rows"):

@@ -70,7 +70,7 @@ def figure_3(sizes: ZSizes) -> Figure:
         "p_k-anon over z",
         f"Table 2 of the paper: {sizes.n_subjects:,} subjects, {sizes.n_attributes} attributes of "
         f"rates 0.2/r, Δt = 12. Simulated with the seeds {sizes.seeds[0]} to {sizes.seeds[-1]}, "
-        "mean ± half of the distance between the least and the largest.",
+        "mean ± half of the difference between the smallest and the largest.",
         (
             panel("(a) model", "z", sizes.all_z, [model[k] for k in sizes.ks]),
             panel(

@@ -98,7 +98,7 @@ def figure_6(sizes: ZSizes) -> Figure:
         "6",
         "p_k-anon over the number of subjects",
         f"{sizes.n_attributes} attributes, Δt = 12; (a) k = 2 and a fixed z, (b) z = U/"
-        f"{sizes.proportion}. The paper doesn't tell how few and how many are meant: with 100 "
+        f"{sizes.proportion}. The paper doesn't say how few and how many it means: with 100 "
         "subjects and z = 20 p_k-anon has fallen already, and with a million it isn't near to 1 "
         "yet, so that the axis goes further at both ends.",
         (

@@ -68,7 +68,7 @@ def panel(
     title: str, x_label: str, xs: Sequence[float], curves: Sequence[Curve],
     *, what: str = "p_k-anon", log: bool = False,
 ) -> Panel:  # fmt: skip
-    """A panel of probabilities, unless said otherwise."""
+    """A panel of probabilities, unless stated otherwise."""
     return Panel(title, x_label, tuple(xs), tuple(curves), what=what, axis=what, log=log)
 
 

@@ -79,10 +79,10 @@ def figure_c_10(sizes: ZSizes) -> Figure:
         "discarded; all subjects count, also those who publish nothing. "
         f"θ₁ = {near.theta_1:g}, θ₂ = {near.theta_2:.3g}: {near.n_attributes} effective attributes "
         f"and {near.n_realizations:,} sets. (b) has the mean of {sizes.more_seeds} other seeds "
-        "less the model, ± three standard errors. The model takes it that an attribute passes or "
-        "not for each subject by itself. In truth all see the same counts: an attribute at the "
-        "edge passes for nearly all or for nearly none, which leaves subjects more alike. So the "
-        "standard deviation between seeds is larger, too, than the "
+        "less the model, ± three standard errors. The model assumes that an attribute passes or "
+        "not for each subject independently. In reality all see the same counts: an attribute near "
+        "the threshold passes for nearly all or for nearly none, which leaves subjects more alike. "
+        "So the standard deviation between seeds is larger, too, than the "
         f"{math.sqrt(model * (1 - model) / scenario.n_subjects):.3f} of independent subjects.",
         (
             panel("(a) by seed", "seed", [float(seed) for seed in sizes.seeds], curves),
