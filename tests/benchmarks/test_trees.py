@@ -204,7 +204,9 @@ def test_a_run_is_run_once_and_differs_with_the_seed():
     assert found.seconds.least > 0
     reported = str(trials)
     n_groups = sum(one.judged.n_groups for one in found.runs)
-    assert reported.startswith(f"2 seeds. Judged: 2 runs with {n_groups} groups; none breaks its promise.")
+    assert reported.startswith(
+        f"2 seeds. Judged: 2 runs with {n_groups} groups; none breaks its promise."
+    )
 
 
 def test_how_often_the_capacity_was_used_up_is_reported():

@@ -47,7 +47,7 @@ def test_a_trace_is_a_part_of_the_result_if_no_file_is_named(
     assert shoal.run(job, input=people(60), trace=False).trace is None
     assert not (tmp_path / "True").exists()
     resumed = write_job(tmp_path, run="checkpoint = { folder = 'state' }")
-    with pytest.raises(JobError, match=r"^trace: can't be kept in memory by a job with run\."):
+    with pytest.raises(JobError, match=r"^trace: can't be in memory if the job has run\."):
         shoal.run(resumed, input=people(60), trace=True)
 
 

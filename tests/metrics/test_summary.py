@@ -237,7 +237,7 @@ def test_rows_that_join_earlier_groups_count_as_alone_if_fewer_than_k_left(
 def test_rows_that_leave_without_company_are_said_to_do_so() -> None:
     (line,) = [line for line in a_summary().lines() if line.startswith("reuse")]
     assert line.endswith(
-        "1 left without enough company: anyone who knows when these people came reads off which "
+        "1 left without enough company: anyone who knows when these people came can tell which "
         "row is theirs, or nearly so"
     )
 

@@ -116,7 +116,7 @@ def test_nothing_could_be_run(place):
     out, err = place.compare("--algorithms", "mondrian", "--write", "best.toml", code=3)
     assert "mondrian: can't" in out
     assert "best.toml isn't written: no run kept its promise" in err
-    assert "shoal: nothing could be run" in err
+    assert "shoal: no combination could run" in err
     assert not Path("best.toml").exists()
 
 
@@ -180,7 +180,7 @@ def test_a_broken_promise_is_exit_1(place, monkeypatch):
 
     monkeypatch.setattr(command, "compare_cells", forged)
     _, err = place.compare("--algorithms", "castle", code=1)
-    assert "the audit calls a promise broken: castle" in err
+    assert "the audit found a broken promise: castle" in err
 
 
 def test_results_are_private(place):

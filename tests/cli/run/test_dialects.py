@@ -95,7 +95,7 @@ def test_another_dialect_is_another_input_for_a_checkpoint(tmp_path, monkeypatch
 
 def test_a_dialect_goes_with_csv_only(tmp_path, monkeypatch):
     job = job_of(tmp_path, '[input]\npath = "in.parquet"\ndelimiter = ";"\n')
-    with pytest.raises(JobError, match=r"input\.delimiter: goes with CSV only"):
+    with pytest.raises(JobError, match=r"input\.delimiter: is for CSV only"):
         Job.load(job)
     # Another file of the command line may be of another format.
     job = job_of(tmp_path, KEYS.format("cp1252"), bad_rows="limit = 1")

@@ -144,7 +144,7 @@ def test_k_of_1_is_warned_about(place):
     write_job(place.folder, policy="k = 1\ndelay = { rows = 20 }", run="")
     code, _, err = place.run()
     assert code == 0
-    assert "warning: policy.k = 1 promises nothing about who a row is" in err
+    assert "warning: policy.k = 1 doesn't hide whose row it is" in err
 
 
 # -- what is there stays there ---------------------------------------------------------------------

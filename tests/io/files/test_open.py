@@ -288,7 +288,7 @@ def test_a_reader_that_goes_away(monkeypatch, pipe, name):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.FileIO(writer, "wb", closefd=False)))
     sink = open_sink("-", SCHEMA, format=name)
     os.close(reader)
-    with pytest.raises(ResourceError, match="the reader of the output went away"):
+    with pytest.raises(ResourceError, match="the reader of the output closed the pipe"):
         for batch in batches(1):
             sink.write(batch)
         sink.flush()

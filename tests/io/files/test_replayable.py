@@ -215,7 +215,7 @@ def test_a_position_of_another_kind_of_input_is_refused(tmp_path):
     ):
         with (
             contextlib.closing(open_replayable(path)) as source,
-            pytest.raises(CheckpointError, match="isn't the input that the checkpoint is of"),
+            pytest.raises(CheckpointError, match="isn't the input that the checkpoint belongs to"),
         ):
             source.seek(position)
 

@@ -209,7 +209,7 @@ def test_a_table_that_doesnt_fit_is_refused(tmp_path):
         opened(output, {"seq": 9, "held": ""})
     with pytest.raises(CheckpointError, match="isn't the kind of output"):
         opened(output, {"seq": 2})
-    with pytest.raises(CheckpointError, match="divided by other columns"):
+    with pytest.raises(CheckpointError, match="partitioned by other columns"):
         opened(lake(tmp_path, partition=["ward"]), mark)
     with pytest.raises(CheckpointError, match="other columns than the job publishes"):
         IcebergSink(output, pa.schema([("age", pa.string())]), mark, job="mine")

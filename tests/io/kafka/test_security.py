@@ -170,7 +170,7 @@ def test_a_broker_without_a_log_in_says_so(own_broker, authority, monkeypatch):
             "sasl.password": "env:KAFKA_WORD",
         }
         for said in refusals(open_broker.address, settings):
-            assert "it has no log-in at this address" in said
+            assert "it has no authentication at this address" in said
 
 
 @contextmanager

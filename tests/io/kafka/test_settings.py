@@ -55,7 +55,7 @@ def test_no_partitions_are_not_all_partitions():
     ],
 )
 def test_a_secret_in_clear_is_refused(name):
-    with pytest.raises(JobError, match="stands in clear") as caught:
+    with pytest.raises(JobError, match="secret in plain text") as caught:
         made(settings={name: SECRET})
     assert SECRET not in str(caught.value)
 

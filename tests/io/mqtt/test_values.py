@@ -84,7 +84,7 @@ def test_a_message_is_one_row_or_one_bad_row(payloads):
     [
         ({"server": "a b"}, "mqtt: isn't a broker; got 'a b'"),
         ({"server": "h:99999"}, "mqtt: isn't a broker"),
-        ({"topic": "a/#/b"}, "topic: level 2 has a brace, . or # beside other characters"),
+        ({"topic": "a/#/b"}, "topic: level 2 has a brace, . or # next to other characters"),
         ({"topic": "a/{x}/{x}"}, "topic: names column x twice"),
         ({"topic": "$share/g/a"}, "topic: is a shared subscription"),
         ({"format": "jsn"}, "format: isn't a known format; got 'jsn'. Did you mean 'json'"),

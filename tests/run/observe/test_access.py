@@ -75,7 +75,7 @@ def test_certificates_that_cant_be_read(tmp_path):
     with pytest.raises(ResourceError, match="should hold a certificate"):
         certificates(tmp_path / "nothing.pem", None)
     (tmp_path / "bad.pem").write_text("no certificate")
-    with pytest.raises(ResourceError, match="what is there isn't one"):
+    with pytest.raises(ResourceError, match="the file has no certificate"):
         certificates(tmp_path / "bad.pem", None)
 
 

@@ -45,7 +45,7 @@ def test_where_columns_are_is_part_of_what_a_checkpoint_means():
         ("input", {"registry": None, "format": "json", "registry_settings": {"ca": "x"}},
          "input.registry_settings: are those of registry, which is missing"),
         ("input", {"registry": None}, "input.registry: is missing, and the format is avro"),
-        ("input", {"format": "json"}, "input.registry: goes with avro and protobuf"),
+        ("input", {"format": "json"}, "input.registry: is for avro and protobuf"),
         ("input", {"columns": ["a"]}, "input.columns: names the fields of CSV messages"),
     ],
 )  # fmt: skip
