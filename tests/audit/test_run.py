@@ -346,7 +346,7 @@ def test_reuses_that_left_with_few_people_are_counted_and_said_to_be_found(world
     """Row 5 joins a group alone, under k = 2; with another row at its moment it doesn't."""
     found = world.report()["grouping"]
     assert (found.verdict, found.figures["n_reuses_with_few"]) == ("kept", 1)
-    assert "can tell which published row is theirs" in found.detail
+    assert "reads off which published row is theirs" in found.detail
     (reused,) = [line for line in world.trace if line["outcome"] == "reuse"]
     for line in world.trace:
         if line["row"] in (9, 10):

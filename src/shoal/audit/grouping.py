@@ -82,7 +82,7 @@ def check(evidence: Evidence) -> Verdict:
         if n_few:
             cost = (
                 f". {n_few:,} of them left with fewer than {evidence.policy.k} people at their "
-                "moment: an attacker who knows when somebody came can tell which published row is "
+                "moment: an attacker who knows when somebody came reads off which published row is "
                 "theirs, or nearly so"
             )
     return decide(

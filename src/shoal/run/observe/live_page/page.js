@@ -9,9 +9,9 @@ const CHARTS = {
   rows: figure("Rows a second", "what comes in, and what is published", ["in", "out"]),
   held: figure("Held rows", "rows that wait for their group"),
   loss: figure("Loss", "of the rows published since the instant before; 0 is none, 1 is all"),
-  left: figure("Rows left out, a second", "and rows that left too late",
+  left: figure("Rows left out per second", "and rows that left too late",
     ["suppressed", "quarantined", "late"]),
-  lag: figure("Lag", "what is known to wait unread, in what the source counts"),
+  lag: figure("Lag", "unread rows of the source, in offsets or bytes"),
   z: figure("z in force", "the promised z, or a larger one"),
 };
 const BARS = {
@@ -64,12 +64,12 @@ function missing(words) {
   const since = lastAnswer === null ? "so far" : `since ${clock(lastAnswer)}`;
   if (ENDING.has(lastState)) {
     state("stopped");
-    trouble(`The run has stopped: there is no answer ${since}. What is below is what it showed last.`);
+    trouble(`The run has stopped: there is no answer ${since}. The figures below are the last known ones.`);
     return;
   }
   if (lastState !== "stopped") state("no answer");
   trouble(words ?? `There is no answer ${since}: the run has ended, or can't be reached. `
-    + `It is asked again every few seconds.${lastAnswer === null ? "" : " What is below is what it showed last."}`);
+    + `The page tries again every few seconds.${lastAnswer === null ? "" : " The figures below are the last known ones."}`);
 }
 
 function state(name) {
@@ -109,8 +109,8 @@ function tiles(found, figures) {
   const share = (n, all) => all ? `${(100 * n / all).toFixed(2)} %` : "–";
   const due = job.checkpoint_every;
   const shown = [
-    ["Rows in", rate("in"), `a second; ${number(figures.n_in)} in all`],
-    ["Published", rate("out"), `a second; ${number(figures.n_published)} in all`],
+    ["Rows in", rate("in"), `per second; ${number(figures.n_in)} in total`],
+    ["Published", rate("out"), `per second; ${number(figures.n_published)} in total`],
     ["Held", number(figures.n_held), "rows wait"],
     ["Late", number(figures.n_late), "rows left after the promised delay", figures.n_late > 0],
     ["Loss", figures.loss === null ? "–" : number(figures.loss, 3), "mean of all published rows"],
@@ -128,8 +128,8 @@ function tiles(found, figures) {
   if (figures.n_audited !== null) shown.push(["Audited", number(figures.n_audited), "groups of this run, before they left"]);
   if (figures.z !== null) shown.push(["z", number(figures.z), "in force"]);
   if (figures.k_anonymous !== null) shown.push(["Look alike", `${(100 * figures.k_anonymous).toFixed(0)} %`,
-    "of the people have company"]);
-  if (figures.n_alone) shown.push(["Alone", number(figures.n_alone), "reused rows left without company", true]);
+    "of the people look like others"]);
+  if (figures.n_alone) shown.push(["Alone", number(figures.n_alone), "reused rows left with too few people", true]);
   part("tiles").replaceChildren(...shown.map(([name, value, more, isBad]) => element("div", isBad ? { class: "bad" } : {},
     element("dt", {}, name), element("dd", {}, value, element("small", {}, more)))));
 }
