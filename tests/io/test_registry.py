@@ -94,7 +94,7 @@ def test_what_a_connector_states_is_checked(memory, monkeypatch, tmp_path, capfd
     assert "output: is memory, and without checkpoints" in capfd.readouterr().err
     with pytest.raises(JobError, match=r"input\.path: can't be combined with memory"):
         Job.parse(text.replace("memory = 'in'", "memory = 'in'\npath = 'x'"), folder=tmp_path)
-    with pytest.raises(JobError, match=r"input\.topic: goes with kafka only"):
+    with pytest.raises(JobError, match=r"input\.topic: is for kafka only"):
         Job.parse(text.replace("memory = 'in'", "topic = 'x'"), folder=tmp_path)
     found = Job.parse(text, folder=tmp_path)
     with pytest.raises(JobError, match=r"input: is memory, which isn't supported on Spark"):

@@ -83,8 +83,8 @@ def test_a_message_has_one_row_unless_the_job_says_otherwise():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[input]\ntopic = 't'", "input.topic: goes with kafka only"),
-        ("[input]\nstart = 'latest'", "input.start: goes with kafka only"),
+        ("[input]\ntopic = 't'", "input.topic: is for kafka only"),
+        ("[input]\nstart = 'latest'", "input.start: is for kafka only"),
         ("[input]\nkafka = 'a:1'", "input.topic: is missing"),
         (
             "[input]\nkafka = 'a:1'\ntopic = 't'\npath = 'x'",
@@ -106,7 +106,7 @@ def test_a_message_has_one_row_unless_the_job_says_otherwise():
         ("[run]\ncheckpoint = {}", "run.checkpoint.folder: is missing"),
         ("[run]\ncheckpoint = { folder = 's', evry = 1 }", "Did you mean 'every'?"),
         ("[run]\ncheckpoint = { folder = 's', every = 0 }", "run.checkpoint.every: must be"),
-        ("[run]\nname = 'a b'", "run.name: must be of letters"),
+        ("[run]\nname = 'a b'", "run.name: must have only letters"),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_key(text, expected):

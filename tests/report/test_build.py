@@ -214,7 +214,7 @@ def test_a_control_fills_its_columns_and_without_one_there_are_none(
 
 @pytest.mark.parametrize("audience", ["internal", "public"])
 def test_a_control_without_attacks_is_refused(audience: Any, groups: Run) -> None:
-    with pytest.raises(ParameterError, match="control: is of the attacks, and none are made"):
+    with pytest.raises(ParameterError, match="control: is for the attacks, and none are run"):
         report(GROUPS, groups.published, audience=audience, control=0.2)
 
 

@@ -275,7 +275,7 @@ def test_all_warnings_are_in_the_report(place):
     assert "fewer than 1" not in out
     for text in (
         "warning: each row counts as another person",
-        "warning: policy.k = 1 promises nothing",
+        "warning: policy.k = 1 doesn't hide whose row it is",
         "warning: run.seed makes every random choice predictable",
         "warning: schema.keep: column note has 200 different values in 200 rows",
         "warning: policy.delay.seconds counts the time that passes while rows arrive",

@@ -354,7 +354,7 @@ def test_odd_times_are_reported(model, tmp_path, at, reported, window):
 @pytest.mark.parametrize(
     ("words", "code", "reported"),
     [
-        ((*NAMES, "--window", 12), 2, "there is no column of the time. Name one with --time"),
+        ((*NAMES, "--window", 12), 2, "there is no time column. Name one with --time"),
         ((*TIMED, "--window", 9999), 2, "window: is longer than the sample"),
         (("--subject", "whom", "--attribute", "what"), 2, "Did you mean 'who'?"),
         (("--subject", "who", "--attribute", "why"), 2, "column why: isn't in the input"),

@@ -72,7 +72,7 @@ def test_rows_are_counted_and_a_repeated_post_is_recognized(world):
         assert (again.status, json.loads(again.body)) == (200, {"rows": 2, "repeated": True})
         other = world.post(b'{"age": 1}\n', "a")
         assert other.status == 422
-        assert "other rows before" in other.error
+        assert "already used with other rows" in other.error
     assert [chunk.batch["age"].to_pylist() for chunk in chunks] == [[1, 2]]
 
 

@@ -55,9 +55,9 @@ def test_records_cant_be_dropped_moved_or_doubled(tmp_path, seal) -> None:
     head, *parts = [whole[a:b] for a, b in zip([0, *ends], ends, strict=False)]
     for order in ([0, 2, 3, 4], [1, 0, 2, 3, 4], [0, 0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4], [1]):
         path.write_bytes(head + b"".join(parts[i] for i in order))
-        with pytest.raises(CheckpointError, match="stands where"):
+        with pytest.raises(CheckpointError, match="is in the place of"):
             read(tmp_path, seal)
-        with pytest.raises(CheckpointError, match="stands where"):
+        with pytest.raises(CheckpointError, match="is in the place of"):
             Journal(tmp_path, 0, seal)
 
 
