@@ -109,7 +109,7 @@ def test_what_doesnt_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         read(folder, bad_rows="[private]\nseal = true")
     with pytest.raises(JobError, match=r"private\.keep_days: must be a number above 0"):
         read(folder, bad_rows="[private]\nkeep_days = 0")
-    with pytest.raises(JobError, match=r"private\.keep_days: removes closed files.*file_hours = 24"):
+    with pytest.raises(JobError, match=r"private\.keep_days: removes closed.*file_hours = 24"):
         read(folder, bad_rows="[private]\nkeep_days = 30")
     with pytest.raises(JobError, match="private: is for long-running jobs"):
         read(folder, run="seed = 7")
