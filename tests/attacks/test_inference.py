@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
+from shoal.attacks.shares import Share
 from shoal.spec.hierarchy import Range
 from shoal.spec.policy import (
     BasicLikeness,
@@ -69,6 +72,47 @@ def test_agreement_of_the_smallest_box_is_not_certain():
     # Only those of the wide box whom the narrow one doesn't cover are certain.
     assert result.success is not None
     assert result.success.successes == 4
+
+
+#: Two groups of three, in which nobody agrees; what is kept of each row.
+TWO_GROUPS = crowd(2, 3)
+WARDS = ["A", "B", "B", "A", "A", "A"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "certain"),
+    [
+        ({"ward": WARDS}, 1),
+        ({"floor": [1, 2, 2, 3, 4, 4]}, 2),
+        # Who shares the ward is on another floor.
+        ({"ward": WARDS, "floor": [1, 2, 3, 3, 4, 4]}, 4),
+        ({"hospital": ["H"] * 6}, 0),
+        ({"receipt": [10, 11, 12, 13, 14, 15]}, 6),
+    ],
+)
+def test_kept_columns_make_values_certain_that_the_group_hides(kept, certain):
+    plain = setting(TWO_GROUPS, DistinctLDiversity(3))
+    schema = Schema("person", SCHEMA.quasi, SCHEMA.sensitive, list(kept))
+    published, original = plain.published, plain.original
+    for name, values in kept.items():
+        published = published.append_column(name, [[str(value) for value in values]])
+        original = original.append_column(name, [values])
+    given = dataclasses.replace(plain, schema=schema, published=published, original=original)
+    by_box, by_both = made("homogeneity", given)
+    assert (rate(by_box), by_box.verdict) == (0.0, "within")
+    assert by_both.knowledge == f"all quasi values, and {', '.join(kept)} (kept); learns disease"
+    assert by_both.success == Share(certain, 6)
+    # The promise is kept, and isn't about these columns.
+    assert by_both.verdict == "unbounded"
+
+
+def test_kept_columns_that_are_not_in_the_output_tell_nothing():
+    schema = Schema("person", SCHEMA.quasi, SCHEMA.sensitive, ["ward"])
+    plain = setting(TWO_GROUPS)
+    original = plain.original.append_column("ward", [WARDS])
+    assert (
+        len(made("homogeneity", dataclasses.replace(plain, schema=schema, original=original))) == 1
+    )
 
 
 def test_skewness_finds_a_rare_value_that_is_never_the_best_guess():

@@ -17,6 +17,7 @@ from shoal.spec.hierarchy import Range
 from shoal.spec.ladder import Open
 from shoal.spec.policy import (
     Delay,
+    DistinctLDiversity,
     EuclideanCloseness,
     JensenShannonCloseness,
     KAnonymity,
@@ -72,6 +73,30 @@ def test_a_plain_promise_of_z_is_nothing_to_warn_of():
 def test_one_thing_one_warning(given, says):
     (warning,) = warned(**given)
     assert warning.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("criteria", "keep", "n"),
+    [
+        ([KAnonymity(2)], ["ward"], 1),
+        ([KAnonymity(2)], ["ward", "note"], 1),
+        ([KAnonymity(1), TCloseness(0.2)], ["ward"], 1),
+        ([DistinctLDiversity(2)], ["ward"], 1),
+        ([KAnonymity(2)], [], 0),
+        # There is nothing that it could undo.
+        ([KAnonymity(1)], ["ward"], 0),
+    ],
+)
+def test_a_kept_column_can_undo_what_is_promised_of_groups(criteria, keep, n):
+    domain = Range(0, 9, step=1)
+    schema = Schema("who", [Quasi("age", domain)], [Sensitive("pay", domain)], keep)
+    policy = Policy(*criteria, window="all")
+    found = list(warnings_of(schema, policy, Mondrian(), Publish(), None))
+    said = [warning for warning in found if warning.startswith("schema.keep publishes ")]
+    assert len(said) == n
+    for warning in said:
+        assert f"{', '.join(keep)} unchanged" in warning
+        assert "Name such a column under schema.quasi, or leave it out" in warning
 
 
 @pytest.mark.parametrize(("t", "n"), [(0.2, 0), (1, 1), (20, 1)])

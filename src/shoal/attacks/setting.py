@@ -38,7 +38,7 @@ Rerun: TypeAlias = Callable[[pa.Table, int], Run]
 
 
 class Secrets(NamedTuple):
-    """The values of a sensitive attribute as numbers, the same in both tables.
+    """The values of a sensitive attribute, or of kept columns, as numbers, the same in both tables.
 
     ``published`` is by published row, ``original`` by row of the original.
     """
@@ -170,6 +170,26 @@ class Setting:
                 arrays = [pa.array(numbers(array)) for array in arrays]
             found.append(Secrets(attribute.name, *shared_codes(*arrays)))
         return tuple(found)
+
+    @cached_property
+    def kept(self) -> Secrets | None:
+        """The values of all kept columns together; None: no kept column is published."""
+        found: Secrets | None = None
+        for name in self.schema.keep:
+            arrays = [column(self.published, name), column(self.original, name)]
+            if any(array is None for array in arrays):
+                continue
+            codes = shared_codes(*arrays)
+            if found is None:
+                found = Secrets(name, *codes)
+                continue
+            # Numbered anew each time, so that many columns don't make the numbers overflow.
+            width = 1 + int(max(each.max(initial=0) for each in codes))
+            pairs = [one * width + other for one, other in zip(found[1:], codes, strict=True)]
+            _, inverse = np.unique(np.concatenate(pairs), return_inverse=True)
+            parts = np.split(inverse.reshape(-1), [len(pairs[0])])
+            found = Secrets(f"{found.name}, {name}", *parts)
+        return found
 
     # -- what the publisher knows ------------------------------------------------------------------
 

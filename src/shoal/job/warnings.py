@@ -21,13 +21,15 @@ def warnings_of(
     """Yield warnings about a job, as sentences."""
     if policy.per_value:
         yield from _of_values(schema, policy, anonymizer, publish)
-    elif policy.k == 1 and all(criterion.l < 2 for criterion in policy.diversity):
+    elif _has_groups_of_one(policy):
         yield (
             "policy.k = 1 doesn't hide whose row it is: a person may be a group of their "
             "own, with exact values"
             if any(isinstance(criterion, KAnonymity) for criterion in policy.criteria)
             else "policy.k is missing, which means k = 1: a person may be a group of their own"
         )
+    if schema.keep and not policy.per_value and not _promises_nothing(policy):
+        yield _of_kept_columns(schema)
     if schema.each_row:
         yield (
             "each row counts as another person: if people have several rows, groups may have "
@@ -61,6 +63,24 @@ def warnings_of(
     yield from anonymizer.notes(policy)
     if getattr(anonymizer, "kept", 0):
         yield from _of_reuse(anonymizer)
+
+
+def _has_groups_of_one(policy: Policy) -> bool:
+    return policy.k == 1 and all(criterion.l < 2 for criterion in policy.diversity)
+
+
+def _promises_nothing(policy: Policy) -> bool:
+    return _has_groups_of_one(policy) and not policy.measured
+
+
+def _of_kept_columns(schema: Schema) -> str:
+    """Warn about columns that tell the people of a group apart."""
+    return (
+        f"schema.keep publishes {', '.join(schema.keep)} unchanged, and no promise covers that: "
+        "whoever knows this of a person looks only at the rows of a group that have the same "
+        "value. These may be of fewer than k people, or agree on a sensitive value. Name such a "
+        "column under schema.quasi, or leave it out; `shoal attack` measures what it reveals"
+    )
 
 
 def _of_reuse(anonymizer: Anonymizer) -> Iterator[str]:
