@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import shoal
+from shoal.errors import install_hint
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -34,8 +35,10 @@ def hints() -> dict[str, set[str]]:
             text = path.read_text(encoding="utf-8")
             named = {
                 extra.strip()
-                for extras in re.findall(r"(?:shoal(?:-[\w.-]+\.whl)?|\.)\[([a-z, ]+)\]", text)
-                for extra in extras.split(",")
+                for extras in re.findall(
+                    r"(?:shoal(?:-[\w.-]+\.whl)?|\.)\[([a-z, ]+)\]|install_hint\(.(\w+).\)", text
+                )
+                for extra in "".join(extras).split(",")
             }
             if named:
                 found[str(path.relative_to(ROOT))] = named
@@ -52,12 +55,22 @@ def test_hints_name_what_can_be_installed() -> None:
 def test_an_extra_has_the_package_that_its_hint_is_about(package: str, extra: str) -> None:
     """A module that catches the missing package names the extra that brings it."""
     assert any(package.split("_")[0] in each for each in EXTRAS[extra])
-    catches = re.compile(rf"(?:import|from) {package}\b(?:.|\n)*?except ImportError")
+    needs = re.compile(rf"(?:import|from) {package}\b|needs {package}")
     modules = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
-    named = [text for text in modules if catches.search(text) and "pip install" in text]
+    named = [text for text in modules if needs.search(text) and "install_hint" in text]
+    assert named
     # Reading Avro takes more of the same package.
     extras = (extra, "registry") if extra == "kafka" else (extra,)
-    assert all(any(f"shoal[{each}]" in text for each in extras) for text in named)
+    hint = re.compile(rf"install_hint\(.({'|'.join(extras)}).\)")
+    assert all(hint.search(text) for text in named)
+
+
+def test_nobody_is_told_to_install_the_package_of_that_name_on_pypi() -> None:
+    folders = ("src", "docs", "examples", "deploy", "benchmarks")
+    paths = [path for each in folders for path in (ROOT / each).rglob("*") if path.is_file()]
+    wrong = re.compile(rb"(pip|uv|pipx) (install|add) '?shoal\b(?!-)")
+    paths += ROOT.glob("*.md")
+    assert [path for path in paths if wrong.search(path.read_bytes())] == []
 
 
 def test_extras_are_on_the_page_of_versions() -> None:
@@ -107,7 +120,7 @@ def test_a_wheel_works_in_an_empty_environment(tmp_path: Path) -> None:
         capture_output=True, text=True, env=CLEAN,
     )  # fmt: skip
     assert lacking.returncode == 2
-    assert "pip install 'shoal[metrics]'" in lacking.stderr
+    assert install_hint("metrics") in lacking.stderr
 
 
 #: Without the sources of this checkout on the path, and in plain Python: nothing compiles.

@@ -39,6 +39,7 @@ __all__ = [
     "UnsupportedError",
     "check_choice",
     "did_you_mean",
+    "install_hint",
     "nearest_word",
 ]
 
@@ -170,6 +171,18 @@ def did_you_mean(word: str, known: Sequence[str]) -> str | None:
     if near is not None:
         return f"Did you mean '{near}'?"
     return f"Known: {', '.join(known)}" if 0 < len(known) <= 20 else None
+
+
+def install_hint(extra: str) -> str:
+    """Return how to install what an extra brings; every message about a missing package has it.
+
+    >>> install_hint("kafka").partition(",")[0]
+    "Install the extra 'kafka': pip install '.[kafka]' in a clone of Shoal"
+    """
+    return (
+        f"Install the extra '{extra}': pip install '.[{extra}]' in a clone of Shoal, or "
+        f"'./NAME.whl[{extra}]' with its wheel; the shoal on PyPI is another program"
+    )
 
 
 def nearest_word(word: str, known: Sequence[str]) -> str | None:

@@ -79,6 +79,18 @@ TWO_GROUPS = crowd(2, 3)
 WARDS = ["A", "B", "B", "A", "A", "A"]
 
 
+def keeping(rows, kept, **options):
+    """The setting of a release with columns that are published as they are."""
+    plain = setting(rows, DistinctLDiversity(2), **options)
+    shown = [i for i, row in enumerate(rows) if row[4] is not None]
+    published, original = plain.published, plain.original
+    for name, values in kept.items():
+        published = published.append_column(name, [[str(values[i]) for i in shown]])
+        original = original.append_column(name, [values])
+    schema = Schema("person", SCHEMA.quasi, SCHEMA.sensitive, list(kept))
+    return dataclasses.replace(plain, schema=schema, published=published, original=original)
+
+
 @pytest.mark.parametrize(
     ("kept", "certain"),
     [
@@ -91,19 +103,30 @@ WARDS = ["A", "B", "B", "A", "A", "A"]
     ],
 )
 def test_kept_columns_make_values_certain_that_the_group_hides(kept, certain):
-    plain = setting(TWO_GROUPS, DistinctLDiversity(3))
-    schema = Schema("person", SCHEMA.quasi, SCHEMA.sensitive, list(kept))
-    published, original = plain.published, plain.original
-    for name, values in kept.items():
-        published = published.append_column(name, [[str(value) for value in values]])
-        original = original.append_column(name, [values])
-    given = dataclasses.replace(plain, schema=schema, published=published, original=original)
-    by_box, by_both = made("homogeneity", given)
+    by_box, by_both = made("homogeneity", keeping(TWO_GROUPS, kept))
     assert (rate(by_box), by_box.verdict) == (0.0, "within")
-    assert by_both.knowledge == f"all quasi values, and {', '.join(kept)} (kept); learns disease"
+    assert by_both.knowledge == f"the box, and {', '.join(kept)} (kept); learns disease"
     assert by_both.success == Share(certain, 6)
     # The promise is kept, and isn't about these columns.
     assert by_both.verdict == "unbounded"
+
+
+def test_rows_that_share_kept_columns_may_agree():
+    # Wide boxes that cover everybody don't help: the box of the victim is known.
+    rows = [(f"q{i}", i, "Oslo", "rash", ("[0, 99]", "Any")) for i in range(3)]
+    given = keeping([*crowd(1, 3, ["flu", "flu", "cold"]), *rows], {"ward": list("AABABB")})
+    found = made("homogeneity", given)[1]
+    assert found.success == Share(6, 6)
+    assert found.notes == ("with ward, disease is certain in at least one row of 6 of 6 people",)
+    # Who isn't published isn't found.
+    lost = keeping([*crowd(1, 3), ("q", 7, "Oslo", "flu", None)], {"ward": list("ABCA")})
+    assert made("homogeneity", lost)[1].success == Share(3, 4)
+
+
+def test_without_a_trace_nobody_can_tell_whose_box_it_is():
+    by_box, by_both = made("homogeneity", keeping(TWO_GROUPS, {"ward": WARDS}, traced=False))
+    assert (by_box.verdict, by_both.verdict) == ("within", "unverifiable")
+    assert by_both.success is None
 
 
 def test_kept_columns_that_are_not_in_the_output_tell_nothing():

@@ -14,8 +14,9 @@ from types import ModuleType
 import pyarrow.parquet as pq
 import pytest
 
-from shoal import Delay, KAnonymity, Policy
+from shoal import Delay, KAnonymity, Policy, attack, run
 from shoal.algorithms.castle import Castle
+from shoal.attacks.shares import Share
 from shoal.errors import UnsupportedError
 from shoal.metrics import Summary, base
 from shoal.testing.checks import (
@@ -62,12 +63,33 @@ def test_the_csv_is_anonymized_and_the_audit_agrees(here: Path) -> None:
     assert (rows["in"], rows["quarantined"], rows["held"]) == (500, 3, 0)
     assert rows["suppressed"] <= 10
     header = (folder / "published.csv").read_text().partition("\n")[0]
-    assert header == "age,sex,postcode,profession,diagnosis,ward"
+    assert header == "age,sex,postcode,profession,diagnosis"
     judged = shoal(
         folder, "audit", "job.toml", "published.csv",
         "--original", "people.csv", "--trace", "trace.parquet",
     )  # fmt: skip
     assert judged.returncode == 0, judged.stdout
+
+
+@pytest.mark.filterwarnings("ignore:run.seed")
+def test_a_kept_ward_would_undo_the_promise_of_the_csv(here: Path) -> None:
+    """As docs/attacks.md says: why the example keeps no column."""
+    folder = here / "anonymize_a_csv"
+    text = (folder / "job.toml").read_text()
+    job = folder / "keeping.toml"
+    job.write_text(text + '[schema.keep]\ncolumns = ["ward"]\n[run]\nseed = 7\n')
+    people, trace = folder / "people.csv", folder / "keeping.parquet"
+    with pytest.warns(UserWarning, match="schema.keep publishes ward unchanged"):
+        done = run(job, input=people, trace=trace)
+    report = attack(job, done.frame, original=people, trace=trace, attacks=["homogeneity"])
+    page = (ROOT / "docs" / "attacks.md").read_text()
+    for line in str(report).splitlines():
+        if line.startswith(("homogeneity", "  homogeneity")):
+            assert f"{line}\n" in page
+    by_box, by_ward = report.of("homogeneity")
+    assert by_box.verdict == "within"
+    assert by_ward.success == Share(29, 201)
+    assert "68 of 201 people" in by_ward.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -47,5 +47,5 @@ def test_keys_are_for_their_owner_alone(tmp_path):
 
 def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.asymmetric", None)
-    with pytest.raises(ResourceError, match=r"pip install 'shoal\[seal\]'"):
+    with pytest.raises(ResourceError, match=r"pip install '\.\[seal\]'"):
         Authority(tmp_path)

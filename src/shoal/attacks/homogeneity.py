@@ -13,7 +13,7 @@ from shoal.attacks.base import Attack
 from shoal.attacks.bounds import certainty_bound
 from shoal.attacks.guessing import published_shares, votes_of
 from shoal.attacks.knowledge import grades
-from shoal.attacks.result import AttackResult
+from shoal.attacks.result import NO_TRACE, AttackResult
 from shoal.attacks.setting import Secrets, Setting
 from shoal.attacks.shares import Share
 
@@ -24,9 +24,10 @@ class Homogeneity(Attack):
     """Learn the sensitive value of a known person for certain.
 
     - **Knows**: all quasi values of the victim, or those of ``--known``; that they have a row. If
-      the job keeps columns, then also all quasi values and the kept columns of that row.
-    - **Does**: takes *all* boxes that cover what is known, and of their rows those with the same
-      kept columns. If they agree on the value, the victim has it, whichever row is theirs.
+      the job keeps columns: the box of that row (by when it left, say), and the kept columns.
+    - **Does**: takes *all* boxes that cover what is known. If their rows agree on the value, the
+      victim has it, whichever row is theirs. With kept columns: the rows of the box that have the
+      same.
     - **Bound**: 0 where every group must have two values: l-diversity with l ≥ 2, disclosure, and
       every likeness but the basic one. k, t and basic likeness give none, and nothing bounds what
       kept columns add.
@@ -44,58 +45,53 @@ class Homogeneity(Attack):
         for secrets in setting.secrets:
             random = setting.random(self.name)
             rows = setting.targets(random)
-            baseline = float(np.count_nonzero(published_shares(setting, secrets)) == 1)
-            bound = certainty_bound(setting, secrets.name)
+            prior = published_shares(setting, secrets)
             for knowledge, known in grades(setting, random, len(rows), in_part=False):
-                certain = _is_certain(setting, secrets, rows, known, None)
+                votes = votes_of(setting, secrets, setting.points[rows], known, tightest=False)
+                n_values = np.bincount(votes.target, minlength=len(rows))
+                agreed = np.full(len(rows), -1, dtype=np.int64)
+                agreed[votes.target] = votes.value
+                is_right = (n_values == 1) & (agreed == secrets.original[rows])
+                bound = certainty_bound(setting, secrets.name)
                 yield AttackResult(
                     self.name,
                     f"{knowledge}; learns {secrets.name}",
-                    Share(int(certain.sum()), len(rows)),
-                    baseline=baseline,
+                    Share(int(is_right.sum()), len(rows)),
+                    baseline=float(np.count_nonzero(prior) == 1),
                     bound=bound.rate,
                     bound_from=bound.source,
                 )
-            kept = setting.kept
-            if kept is not None:
-                certain = _is_certain(setting, secrets, rows, setting.knows(len(rows)), kept)
-                yield AttackResult(
-                    self.name,
-                    f"all quasi values, and {kept.name} (kept); learns {secrets.name}",
-                    Share(int(certain.sum()), len(rows)),
-                    baseline=baseline,
-                )
+            if setting.kept is not None:
+                yield self._by_kept_columns(setting, setting.kept, secrets, rows, prior)
 
-
-def _is_certain(
-    setting: Setting,
-    secrets: Secrets,
-    rows: NDArray[np.int64],
-    known: NDArray[np.bool_],
-    kept: Secrets | None,
-) -> NDArray[np.bool_]:
-    """Return for which targets all rows that may be theirs have one value, and it is right.
-
-    Where kept columns are known, only rows with the same values in these may be theirs.
-    """
-    n_values = 1 + int(max(secrets.published.max(initial=0), secrets.original.max(initial=0)))
-    both = secrets if kept is None else _paired(kept, secrets, n_values)
-    votes = votes_of(setting, both, setting.points[rows], known, tightest=False)
-    target, value = votes.target, votes.value % n_values
-    if kept is not None:
-        fits = votes.value // n_values == kept.original[rows][target]
-        target, value = target[fits], value[fits]
-    agreed = np.full(len(rows), -1, dtype=np.int64)
-    agreed[target] = value
-    n_found = np.bincount(target, minlength=len(rows))
-    is_certain: NDArray[np.bool_] = (n_found == 1) & (agreed == secrets.original[rows])
-    return is_certain
-
-
-def _paired(kept: Secrets, secrets: Secrets, n_values: int) -> Secrets:
-    """Return a number for each pair of values of both."""
-    return Secrets(
-        secrets.name,
-        kept.published * n_values + secrets.published,
-        kept.original * n_values + secrets.original,
-    )
+    def _by_kept_columns(
+        self,
+        setting: Setting,
+        kept: Secrets,
+        secrets: Secrets,
+        rows: NDArray[np.int64],
+        prior: NDArray[np.float64],
+    ) -> AttackResult:
+        """Look for agreement among the rows of the victim's box that share the kept columns."""
+        knowledge = f"the box, and {kept.name} (kept); learns {secrets.name}"
+        if setting.trace is None:
+            return AttackResult(self.name, knowledge, unverifiable=NO_TRACE)
+        box, owner = setting.boxes.of_row, setting.owner
+        # Rows that look alike, in their box and their kept columns, have one number.
+        alike = box * (1 + int(kept.published.max(initial=0))) + kept.published
+        width = 1 + int(secrets.published.max(initial=0))
+        pairs = np.unique(alike[box >= 0] * width + secrets.published[box >= 0])
+        looks, n_values = np.unique(pairs // width, return_counts=True)
+        certain = np.flatnonzero((box >= 0) & np.isin(alike, looks[n_values == 1]) & (owner >= 0))
+        subjects = setting.subjects
+        n_people = len(np.unique(subjects[owner[certain]]))
+        return AttackResult(
+            self.name,
+            knowledge,
+            Share(int(np.isin(rows, owner[certain]).sum()), len(rows)),
+            baseline=float(np.count_nonzero(prior) == 1),
+            notes=(
+                f"with {kept.name}, {secrets.name} is certain in at least one row of {n_people:,} "
+                f"of {len(np.unique(subjects)):,} people",
+            ),
+        )

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from shoal.attacks.base import Attack
 from shoal.attacks.registry import find, names
-from shoal.attacks.result import AttackReport, AttackResult
+from shoal.attacks.result import NO_TRACE, AttackReport, AttackResult
 from shoal.attacks.setting import Setting
 from shoal.errors import ParameterError
 
 __all__ = ["attack", "control_of", "listed"]
-
-NO_TRACE = "whether it succeeded can't be told without a trace"
 
 
 def attack(

@@ -8,12 +8,14 @@ from typing import Literal
 
 from shoal.attacks.shares import Share
 
-__all__ = ["AttackReport", "AttackResult", "Judgement"]
+__all__ = ["NO_TRACE", "AttackReport", "AttackResult", "Judgement"]
 
 #: How a success compares with the promise. ``unbounded``: the promise gives no bound for this
 #: attack. ``skipped``: there is nothing that it could attack.
 Judgement = Literal["within", "exceeded", "unbounded", "unverifiable", "skipped"]
 
+#: Why an attack can't be judged whose successes only the trace tells.
+NO_TRACE = "whether it succeeded can't be told without a trace"
 #: A bound that is computed from shares is exact up to rounding.
 SLACK = 1e-9
 

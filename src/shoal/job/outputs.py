@@ -41,6 +41,9 @@ def check_outputs(
     to, tracing, forcing = (
         ("output=", "trace=", "force=True") if from_python else ("-o", "--trace", "--force")
     )
+    if trace is not None:
+        # A name that can't be used is refused before the run makes its state.
+        trace_factory(job, trace)
     wanted = [("output", to, sink), (tracing.rstrip("="), tracing, trace)]
     if job.bad_rows.action == "quarantine":
         wanted.append(("bad_rows.file", "bad_rows.file", str(job.bad_rows.file)))

@@ -13,7 +13,7 @@ from shoal.io.base import CommitMark, SinkFactory
 from shoal.io.connector import Opener
 from shoal.io.files.append import has_rows_already
 from shoal.io.files.connector import FileOutput, durable_factory
-from shoal.io.files.durable import check_new, has_bytes, is_folder
+from shoal.io.files.durable import check_new, check_resumable, has_bytes, is_folder
 from shoal.io.files.open import make_sink
 from shoal.io.files.private import open_private
 from shoal.io.formats import file_type
@@ -25,7 +25,7 @@ __all__ = ["QuarantineSink", "trace_factory"]
 
 
 def trace_factory(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Sink]:
-    """Return what opens the trace."""
+    """Return what opens the trace; raise `JobError` if it can't be a trace of this job."""
     if job.private is not None:
         if not is_folder(path):
             what = "names a file, and the job keeps private rows in folders ([private])"
@@ -34,8 +34,10 @@ def trace_factory(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Si
         return _private_factory(job, Path(path), "--trace")
     if job.checkpoints is not None or is_folder(path):
         form = "parquet" if is_folder(path) else None
+        check_resumable(path, form, key="--trace")
         return durable_factory(FileOutput(path, form), private=True, key="--trace")
-    return lambda schema: make_sink(open_private(path), schema, file_type(path))
+    kind = file_type(path)
+    return lambda schema: make_sink(open_private(path), schema, kind)
 
 
 def _private_factory(job: Job, folder: Path, key: str) -> Opener:

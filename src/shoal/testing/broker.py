@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import ResourceError
+from shoal.errors import ResourceError, install_hint
 from shoal.testing._broker_jars import NoBrokerError, java, kafka_jars
 from shoal.testing._broker_security import PLAIN, SCRAM, Security
 from shoal.testing.certificates import Authority
@@ -392,7 +392,7 @@ def _admin(client: Mapping[str, Any]) -> Any:
         from confluent_kafka.admin import AdminClient
     except ImportError:
         raise NoBrokerError(
-            "no Kafka broker: confluent-kafka isn't installed: pip install 'shoal[kafka]'"
+            f"no Kafka broker: confluent-kafka isn't installed. {install_hint('kafka')}"
         ) from None
     # Its log lines about a broker that isn't up yet would confuse.
     return AdminClient({**client, "log_level": 0})

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shoal.errors import ResourceError
+from shoal.errors import ResourceError, install_hint
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -56,7 +56,7 @@ class Authority:
             from cryptography.hazmat.primitives.asymmetric import ec
         except ImportError:
             raise ResourceError(
-                "certificates need the package cryptography: pip install 'shoal[seal]'"
+                f"certificates need the package cryptography. {install_hint('seal')}."
             ) from None
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -113,7 +113,9 @@ def test_figures_for_programs(place):
     assert 0.3 < found["people"]["unique"] < 1
     promise = found["promise"]
     assert promise["published"] + promise["suppressed"] == 396
-    assert found["warnings"] == found["problems"] == []
+    assert found["problems"] == []
+    (warning,) = found["warnings"]
+    assert warning.startswith("schema.keep publishes ward unchanged, and no promise covers that")
 
 
 def test_a_check_decides_as_a_run_does(place, monkeypatch, capfd):
@@ -242,6 +244,22 @@ def test_bad_rows_at_the_beginning_are_too_many_though_few_of_all_are_bad(place)
     assert "a run would end at row 19" in found["problems"][0]
     words = ("run", "job.toml", "-i", "in.csv", "-o", "out.csv", "-q")
     assert place.shoal(*words) == 3
+
+
+def test_a_seed_makes_the_check_decide_as_the_run_does(place, capfd):
+    write(people(300), place.folder / "in.csv")
+    losses = set()
+    for seed in (1, 2, 3):
+        write_job(place.folder, run=f"seed = {seed}")
+        found = [place.found()[1]["promise"] for _ in range(2)]
+        assert found[0] == found[1]
+        capfd.readouterr()
+        assert place.shoal("run", "job.toml", "-i", "in.csv", "-o", f"{seed}.csv", "--json") == 0
+        ran = json.loads(capfd.readouterr().out)
+        assert found[0]["loss"] == ran["loss"]["published"]
+        assert found[0]["groups"] == ran["groups"]
+        losses.add(found[0]["loss"])
+    assert len(losses) > 1
 
 
 def test_a_wrong_job_and_a_column_that_is_not_there_end_with_2(place):

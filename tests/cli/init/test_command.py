@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import tomllib
 
 import pyarrow as pa
 import pytest
 
+from shoal.cli.init.messages import markers_of
+from shoal.io import Dialect
 from shoal.job import Job
 from tests.world import people, shoal, write
 
@@ -121,6 +124,7 @@ def test_roles_are_those_that_are_asked_for(tmp_path, monkeypatch):
     assert [quasi.name for quasi in job.schema.quasi] == ["age", "city"]
     assert [sensitive.name for sensitive in job.schema.sensitive] == ["diagnosis"]
     assert job.schema.keep == ("ward",)
+    assert "published as they are, without protection" in (tmp_path / "job.toml").read_text()
     assert job.policy.k == 4
 
 
@@ -172,6 +176,33 @@ def test_a_dialect_is_found_and_written_into_the_job(tmp_path, monkeypatch):
     assert shoal(monkeypatch, *words) == 0
 
 
+def test_texts_for_missing_values_are_counted_as_they_are_listed():
+    (said,) = markers_of(Dialect(null=("NA", "ej", "k.A.", "xx")))
+    assert said.startswith("Texts for missing values in input.null: 4, of which guessed: 2.")
+    assert list(markers_of(Dialect(null=("NA", "k.A.")))) == []
+
+
+@pytest.mark.parametrize(
+    "forms", [("%Y-%m-%d", "%d.%m.%Y"), ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M")]
+)
+def test_dates_of_several_forms_are_no_people(forms, tmp_path, monkeypatch, capfd):
+    begin = datetime.datetime(2026, 3, 1, 6)
+    lines = ["admitted;age;city"]
+    for n in range(200):
+        when = begin + datetime.timedelta(days=n // 2, hours=n % 2)
+        written, city = when.strftime(forms[n % len(forms)]), ("Ulm", "Bonn")[n % 2]
+        lines.append(f"{written};{18 + n % 60};{city}")
+    data, job = tmp_path / "in.csv", tmp_path / "job.toml"
+    data.write_text("\n".join(lines))
+    assert shoal(monkeypatch, "init", data, "-o", job, "--measure", 0) == 0
+    drafted = tomllib.loads(job.read_text())["schema"]
+    assert drafted["subject"] == {"each_row": True}
+    assert "admitted" not in drafted["quasi"]
+    err = capfd.readouterr().err
+    assert 'Left out: "admitted": dates in several forms: write all of them in one.' in err
+    assert "May be the subject" not in err
+
+
 @pytest.mark.parametrize(("marker", "n_warnings"), [("k.A.", 0), ("ej", 1)])
 def test_a_few_markers_of_missing_values_change_no_type(
     marker, n_warnings, tmp_path, monkeypatch, capfd
@@ -190,7 +221,8 @@ def test_a_few_markers_of_missing_values_change_no_type(
     assert drafted["schema"]["quasi"]["Stadt"] == {"values": ["Bonn", "Ulm"]}
     assert "# date: dates; day, month, year, decade" in job.read_text()
     err = capfd.readouterr().err
-    assert err.count("Guessed texts for missing values in input.null: 1.") == n_warnings
+    said = "Texts for missing values in input.null: 1, of which guessed: 1."
+    assert err.count(said) == n_warnings
     assert "May be the subject" not in err
 
 

@@ -147,6 +147,33 @@ def test_k_of_1_is_warned_about(place):
     assert "warning: policy.k = 1 doesn't hide whose row it is" in err
 
 
+@pytest.mark.parametrize("run", ["", 'checkpoint = { folder = "state", every = 1 }'])
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("-o", "out.csv", "--trace", "one"), "one: has an ending that stands for no known format"),
+        (("-o", "one"), "one: has an ending that stands for no known format"),
+        (("-o", "out.csv", "--to", "one"), "format: isn't a known format"),
+    ],
+)
+def test_an_output_of_no_known_format_is_refused_before_anything_is_made(run, words, says, place):
+    write_job(place.folder, run=run)
+    before = sorted(place.folder.rglob("*"))
+    code, out, err = place.shoal("run", "job.toml", "-i", "in.csv", *words)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert sorted(place.folder.rglob("*")) == before
+
+
+def test_a_trace_that_cannot_be_resumed_is_refused_before_anything_is_made(place):
+    write_job(place.folder, run='checkpoint = { folder = "state", every = 1 }')
+    before = sorted(place.folder.rglob("*"))
+    code, _, err = place.run("--trace", "trace.parquet")
+    assert code == 2
+    assert "--trace: trace.parquet can't be resumed after a stop" in err
+    assert sorted(place.folder.rglob("*")) == before
+
+
 # -- what is there stays there ---------------------------------------------------------------------
 
 
@@ -308,4 +335,6 @@ def test_head_ends_quietly(place):
     )
     assert done.stdout.splitlines()[0] == "age,town,illness,ward"
     assert len(done.stdout.splitlines()) == 2
-    assert done.stderr == ""
+    # The warning of the job, and nothing about a reader that is gone.
+    (warning,) = done.stderr.splitlines()
+    assert warning.startswith("warning: schema.keep publishes ward unchanged")

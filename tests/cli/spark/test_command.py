@@ -104,7 +104,7 @@ def test_a_wrong_job(cluster, capfd, more, said):
 def test_spark_must_be_there(cluster, capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     assert cluster.refused() == 2
-    assert "pip install 'shoal[spark]'" in capfd.readouterr().err
+    assert "pip install '.[spark]'" in capfd.readouterr().err
 
 
 def test_the_end_of_a_job_that_published_nothing_says_so(cluster, capfd):

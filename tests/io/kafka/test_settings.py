@@ -153,7 +153,7 @@ def test_a_secret_that_the_client_refuses_isnt_shown(monkeypatch):
 
 def test_without_the_client_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(JobError, match=r"pip install 'shoal\[kafka\]'"):
+    with pytest.raises(JobError, match=r"pip install '\.\[kafka\]'"):
         Connection(made())
 
 

@@ -112,5 +112,5 @@ def test_a_key_that_is_none_is_refused_and_not_shown(monkeypatch, text) -> None:
 
 def test_without_the_package(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
-    with pytest.raises(JobError, match=r"pip install 'shoal\[seal\]'"):
+    with pytest.raises(JobError, match=r"pip install '\.\[seal\]'"):
         Seal(KEY)

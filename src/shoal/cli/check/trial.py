@@ -108,8 +108,10 @@ class Trial:
         self._schema = schema
         #: Whether the job counts seconds that the data doesn't tell.
         self.by_wall = policy.delay is not None and policy.delay.by_wall(schema)
+        seed = job.pipeline.seed
         self._core = RunCore(
-            schema, policy, job.anonymizer, job.publish, secrets.token_bytes(32),
+            schema, policy, job.anonymizer, job.publish,
+            secrets.token_bytes(32) if seed is None else seed,
             by_clock=self.by_wall, with_subject=False,
         )  # fmt: skip
         self._encoder = self._core.encoder(self._observe)

@@ -12,7 +12,7 @@ from typing import Literal
 from shoal.cli.init import words as w
 from shoal.cli.init.bands import read_bands
 from shoal.cli.init.columns import Column
-from shoal.cli.init.patterns import find_pattern, is_diagnosis, shape_share
+from shoal.cli.init.patterns import are_mixed_dates, find_pattern, is_diagnosis, shape_share
 from shoal.cli.init.words import split
 
 __all__ = ["IDENTIFYING", "Meaning", "Sense", "id_score", "meaning_of"]
@@ -155,6 +155,8 @@ def _clear_form(column: Column) -> Meaning | None:
         return Meaning("time", "seconds since 1970, by the name and the size")
     if column.kind == "date":
         return Meaning("date", "dates")
+    if column.kind == "text" and are_mixed_dates(column.real_values):
+        return Meaning("nothing", "dates in several forms: write all of them in one")
     bands = read_bands(column.real_values)
     if bands is not None:
         return Meaning("band", f"{len(bands)} bands in order")

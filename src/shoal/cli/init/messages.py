@@ -113,8 +113,9 @@ def markers_of(dialect: Dialect) -> Iterator[str]:
     n_guesses = sum(not is_known_null(text) for text in dialect.null)
     if n_guesses:
         yield (
-            f"Guessed texts for missing values in input.null: {n_guesses}. They repeat in columns "
-            "that have only numbers or dates otherwise. Remove from the list what is a value."
+            f"Texts for missing values in input.null: {len(dialect.null)}, of which guessed: "
+            f"{n_guesses}. These repeat in columns that have only numbers or dates otherwise. "
+            "Remove from the list what is a value."
         )
 
 

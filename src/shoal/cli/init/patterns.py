@@ -7,7 +7,15 @@ import ipaddress
 import re
 from collections.abc import Callable, Sequence
 
-__all__ = ["DATES", "STAMP", "date_format", "find_pattern", "is_diagnosis", "shape_share"]
+__all__ = [
+    "DATES",
+    "STAMP",
+    "are_mixed_dates",
+    "date_format",
+    "find_pattern",
+    "is_diagnosis",
+    "shape_share",
+]
 
 #: The share of the values that must have a form.
 MOST = 0.9
@@ -130,6 +138,24 @@ def date_format(values: Sequence[str]) -> str | None:
     if all(re.fullmatch(r"\d{4}-\d{2}-\d{2}", value) for value in looked_at):
         return "%Y-%m-%d"
     return best if shares[best] >= MOST else None
+
+
+def are_mixed_dates(values: Sequence[str]) -> bool:
+    """Return whether nearly all values are dates or time stamps; of one form they are known before.
+
+    >>> are_mixed_dates(["31.12.1980", "1990-02-01", "3/4/2026 6:24"])
+    True
+    >>> are_mixed_dates(["99-99-1980", "Bonn"])
+    False
+    """
+    looked_at = values[:LOOKED_AT]
+    return bool(looked_at) and _share(looked_at, _is_any_date) >= MOST
+
+
+def _is_any_date(text: str) -> bool:
+    if STAMP.fullmatch(text) or OTHER_STAMP.fullmatch(text):
+        return True
+    return bool(DATE.fullmatch(text)) and any(_is_date(text, form) for form in DATES)
 
 
 def _is_date(text: str, form: str) -> bool:

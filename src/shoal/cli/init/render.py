@@ -92,7 +92,8 @@ def _schema(drafted: Drafted) -> Iterator[str]:
         yield ""
     yield "[schema.keep]"
     kept = listed(column.name for column in roles.keep)
-    yield line(f"columns = [{kept}]", "published as they are; all others are dropped")
+    unprotected = ", without protection" if roles.keep else ""
+    yield line(f"columns = [{kept}]", f"published as they are{unprotected}; all others are dropped")
     for name, reason in roles.left_out.items():
         yield f"# left out: {quote(name)}: {reason}"
     yield ""

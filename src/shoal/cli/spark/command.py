@@ -21,7 +21,7 @@ from shoal.cli.run.monitor import Monitor
 from shoal.cli.run.page import PageOptions
 from shoal.cli.signals import stopped_by_signals
 from shoal.cli.terminal import Progress, print_message, print_result
-from shoal.errors import DataError, JobError, Problem, ResourceError, ShoalError
+from shoal.errors import DataError, JobError, Problem, ResourceError, ShoalError, install_hint
 from shoal.events import event
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
@@ -151,7 +151,7 @@ def _need_spark() -> None:
     try:
         import pyspark  # noqa: F401
     except ImportError:
-        what, fix = "isn't installed", "Install it: pip install 'shoal[spark]'"
+        what, fix = "isn't installed", install_hint("spark")
         raise JobError(Problem("pyspark", what, None, fix)) from None
 
 

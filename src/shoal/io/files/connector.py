@@ -109,8 +109,13 @@ class FileOutput(OutputEndpoint):
         return _identity(self.path, self.format, state)
 
     def check_run(self, section: str) -> None:
-        """Raise `JobError` if it is on a file system that only Spark writes."""
+        """Raise `JobError` if it is on a file system that only Spark writes, or has no format."""
+        from shoal.io.files.durable import is_folder
+        from shoal.io.formats import file_type
+
         _check_local(section, self.path)
+        if self.format is not None or not is_folder(self.path):
+            file_type(self.path, self.format)
 
     def with_format(self, format: str | None) -> FileOutput:  # noqa: A002
         """Set the format."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from shoal.errors import JobError, Problem, ResourceError, ShoalError
+from shoal.errors import JobError, Problem, ResourceError, ShoalError, install_hint
 from shoal.io.base import CommitMark
 from shoal.io.files.append import wrong_output
 from shoal.io.iceberg.settings import local_catalog, resolved
@@ -303,9 +303,7 @@ def _explained(output: IcebergOutput) -> Iterator[None]:
         import pyiceberg.exceptions as iceberg
     except ImportError:
         what = "needs pyiceberg, which isn't installed"
-        raise JobError(
-            Problem("output.iceberg", what, None, "pip install 'shoal[iceberg]'")
-        ) from None
+        raise JobError(Problem("output.iceberg", what, None, install_hint("iceberg"))) from None
     try:
         yield
     except ShoalError:

@@ -10,7 +10,7 @@ import logging
 import time
 from typing import Any
 
-from shoal.errors import JobError, Problem, ResourceError, ShoalError
+from shoal.errors import JobError, Problem, ResourceError, ShoalError, install_hint
 from shoal.events import sentence
 from shoal.io.kafka.refusals import is_refusal, reason_of, without_timing
 from shoal.io.kafka.settings import KafkaSettings
@@ -52,7 +52,7 @@ def confluent() -> Any:
                 "kafka",
                 "needs confluent-kafka, which isn't installed",
                 None,
-                "pip install 'shoal[kafka]'",
+                install_hint("kafka"),
             )
         ) from None
     return confluent_kafka

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from shoal.errors import JobError, Problem, ResourceError
+from shoal.errors import JobError, Problem, ResourceError, install_hint
 from shoal.events import sentence
 from shoal.io.mqtt.settings import MqttSettings
 
@@ -54,7 +54,7 @@ def paho() -> Any:
         import paho.mqtt.subscribeoptions
     except ImportError:
         what = "needs paho-mqtt, which isn't installed"
-        raise JobError(Problem("mqtt", what, None, "pip install 'shoal[mqtt]'")) from None
+        raise JobError(Problem("mqtt", what, None, install_hint("mqtt"))) from None
     return paho.mqtt
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from shoal.errors import JobError, ParameterError, Problem
+from shoal.errors import JobError, ParameterError, Problem, install_hint
 from shoal.run.observe.access import Access, is_loopback, read_address
 from shoal.run.observe.figures import Figures
 from shoal.run.observe.health import Health, HealthMonitor
@@ -136,7 +136,7 @@ class MetricsAnswer:
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("prometheus_client"):
                 raise
-            what, fix = "needs prometheus_client", "pip install 'shoal[metrics]'"
+            what, fix = "needs prometheus_client", install_hint("metrics")
             raise JobError(Problem(_KEY, what, None, fix)) from None
         self._exposition, self._type = Exposition(figures.get, health.verdict), CONTENT_TYPE
         self._health = health

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from shoal.errors import CheckpointError, JobError, Problem
+from shoal.errors import CheckpointError, JobError, Problem, install_hint
 from shoal.io.streams import os_reason
 
 __all__ = ["Seal"]
@@ -55,7 +55,7 @@ class Seal:
                     "run.checkpoint.seal",
                     "needs the package cryptography, which isn't installed",
                     None,
-                    "Install it: pip install 'shoal[seal]'",
+                    install_hint("seal"),
                 )
             ) from None
         if len(key) != KEY_BYTES:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from shoal.errors import JobError, Problem, ResourceError
+from shoal.errors import JobError, Problem, ResourceError, install_hint
 from shoal.events import sentence
 from shoal.io.kafka.schemas.settings import RegistrySettings
 
@@ -235,7 +235,7 @@ def _library() -> Any:
         import confluent_kafka.schema_registry
     except ImportError:
         what = "needs the client of a schema registry, which isn't installed"
-        fix = "pip install 'shoal[registry]'"
+        fix = install_hint("registry")
         raise JobError(Problem("registry", what, None, fix)) from None
     return confluent_kafka.schema_registry
 
