@@ -167,8 +167,7 @@ def test_two_processes_of_one_job_are_one_too_many(tmp_path, kafka, topic):
         for name in ("state", "trace"):
             shutil.copytree(first.folder / name, second.folder / name)
         with started([*second.command, "--log", "text"]) as other:
-            assert other.stderr is not None
-            assert b"resumed from a checkpoint" in other.stderr.readline()
+            wait_until_it_listens(other)
             first.feed(crowd(300, seed=2), random.Random(2))
             _, err = process.communicate(timeout=600)
             assert process.returncode == 4

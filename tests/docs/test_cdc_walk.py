@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -36,6 +37,16 @@ def set_up(folder: Path, kafka: str, postgres: Postgres) -> Path:
     assert "../anonymize_a_csv/people.csv" in rows
     postgres.run(rows.strip().replace("../anonymize_a_csv/people.csv", str(people)))
     return here
+
+
+def test_the_commands_of_the_page_name_the_database_of_the_connector():
+    connector = properties(ROOT / "examples" / "changes_to_file" / "connector.properties")
+    page = (ROOT / "docs" / "cdc.md").read_text()
+    commands = re.findall(r"^psql (.*)$", page, re.M)
+    assert len(commands) == 2
+    ends = ("hostname", "-h"), ("user", "-U"), ("dbname", "-d")
+    words = " ".join(f"{option} {connector[f'database.{key}']}" for key, option in ends)
+    assert all(command.startswith(f"{words} -f ") for command in commands)
 
 
 def test_from_a_table_to_an_audited_output(tmp_path, kafka, postgres, monkeypatch):

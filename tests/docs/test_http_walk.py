@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -26,7 +28,7 @@ def steps() -> list[str]:
     return re.findall(r"^```sh\n(.*?)^```$", walk, re.M | re.S)
 
 
-def shell(folder: Path, text: str) -> str:
+def shell(folder: Path, text: str, *, is_done: bool = True) -> str:
     """Run the commands of a block, with the program and the interpreter of this test."""
     bin_folder = folder / "bin"
     bin_folder.mkdir(exist_ok=True)
@@ -40,8 +42,56 @@ def shell(folder: Path, text: str) -> str:
         env={**environment(), "PATH": f"{bin_folder}:{os.environ['PATH']}"},
         capture_output=True, text=True, timeout=600,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode == 0) == is_done, done.stdout + done.stderr
     return done.stdout
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """Answers with each status in turn, then with the last; 0 breaks the connection."""
+
+    statuses: ClassVar[list[int]] = []
+    seen: ClassVar[list[tuple[str, int]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.seen.append((self.headers["Idempotency-Key"], body.count(b"\n")))
+        status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        if status:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        self.close_connection = True
+
+    def log_message(self, *given: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("statuses", "sent", "is_done"),
+    [
+        # Away, busy, then there: the first piece comes three times, with one key.
+        ([0, 503, 200], [3] + [1] * 9, True),
+        # A piece that is refused isn't sent again, and no other after it.
+        ([200, 422], [1, 1], False),
+        ([400], [1], False),
+    ],
+)
+def test_pieces_are_sent_again_only_where_that_can_help(statuses, sent, is_done, tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    Answers.statuses, Answers.seen = list(statuses), []
+    with http.server.HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        send = steps()[1].replace(":8800", f":{server.server_port}")
+        try:
+            shell(tmp_path, send, is_done=is_done)
+        finally:
+            server.shutdown()
+            thread.join()
+    keys = [key for key, _ in Answers.seen]
+    assert [keys.count(key) for key in dict.fromkeys(keys)] == sent
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d-piece-a[a-j]", key) for key in keys)
+    assert {n for _, n in Answers.seen} == {50}
 
 
 @pytest.mark.nightly

@@ -269,10 +269,10 @@ def test_every_key(tmp_path):
     assert job.publish == Publish("bounds", "arrival", "root")
     assert (job.bad_rows.action, job.bad_rows.file) == ("stop", tmp_path / "bad.csv")
     assert job.seed == 3
-    assert len(job.warnings) == 4
+    assert len(job.warnings) == 5
     assert all(
         any(key in warning for warning in job.warnings)
-        for key in ("run.seed", "publish.order", "algorithm.kept", "algorithm.reuse")
+        for key in ("run.seed", "publish.order", "algorithm.kept", "algorithm.reuse", "schema.keep")
     )
 
 

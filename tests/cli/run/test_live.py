@@ -323,7 +323,9 @@ def test_a_run_with_metrics_reports_its_health(live):
     write_job(live.path, run="checkpoint = { folder = 'state', every = 100 }")
     with started([*live.words, "--follow", "--metrics", "127.0.0.1:0"]) as process:
         assert process.stderr is not None
-        address = process.stderr.readline().decode().split()[-1].removesuffix("/metrics")
+        # What the job warns of comes first.
+        said = next(line.decode() for line in process.stderr if b"/metrics" in line)
+        address = said.split()[-1].removesuffix("/metrics")
         wait_until(lambda: ask(f"{address}/health")[0] == 200)
         assert json.loads(ask(f"{address}/health")[1])["status"] == "ok"
         status, metrics = ask(f"{address}/metrics")
