@@ -43,11 +43,11 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def finish(folder: Path, words: list[str]) -> None:
+def finish(folder: Path, words: list[str], n_rows: int = 500) -> None:
     """Resume from a checkpoint, read all that there is, and stop cleanly."""
     with started([*words, "--log", "text"]) as process:
         wait_until_it_listens(process)
-        wait_until(lambda: n_taken_in(folder) == 500)
+        wait_until(lambda: n_taken_in(folder) == n_rows)
         process.send_signal(signal.SIGTERM)
         assert process.wait(600) == 0
 

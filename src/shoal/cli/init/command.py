@@ -1,4 +1,4 @@
-"""``shoal init``: draft a job from a data file."""
+"""``shoal init``: draft a job from a data file, or from a topic and its schema."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.cli.init.draft import draft
+from shoal.cli.init.draft import Draft, draft
+from shoal.cli.init.from_schema import draft_from_schema
 from shoal.cli.init.roles import Asked
+from shoal.cli.init.topic import SCHEME, Topic, TopicOptions, TopicRows, open_topic
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io import Dialect, detect_dialect, open_source
@@ -33,6 +35,7 @@ class InitOptions:
     k: int
     measured_rows: int
     force: bool
+    topic: TopicOptions
 
 
 def init(data: str, output: Path, options: InitOptions) -> int:
@@ -40,31 +43,27 @@ def init(data: str, output: Path, options: InitOptions) -> int:
     if str(output) == STDIO:
         what = "must be a file: hierarchies that the job needs are written next to it"
         raise JobError(Problem("output", what, "-", "Write -o job.toml"))
-    dialect = None if data == STDIO else detect_dialect(data, format=options.from_format)
+    is_topic = data.startswith(SCHEME)
+    if not is_topic:
+        options.topic.check_file()
+    is_file = not is_topic and data != STDIO
+    dialect = detect_dialect(data, format=options.from_format) if is_file else None
     _refuse_overwriting({output: ""}, data, options, "Choose another name with -o, or another")
     if not output.parent.is_dir():
         reason = f"the folder {output.parent} doesn't exist. Create it first."
         raise ResourceError(f"{output}: can't be written: {reason}")
-
-    def check_files(hierarchies: Mapping[str, str]) -> None:
-        beside = {output.parent / name: text for name, text in hierarchies.items()}
-        # Their names come from the columns: another name of the job doesn't help.
-        _refuse_overwriting(beside, data, options, "Write the job to another")
-
-    sample, is_whole = _sample(data, options, dialect)
-    with Progress(quiet=False) as progress:
-        drafted = draft(
-            sample,
-            name=Path(data).name,
-            job_name=output.stem,
-            total_rows=sample.num_rows if is_whole else None,
-            asked=options.asked,
-            k=options.k,
-            measured_rows=options.measured_rows,
-            dialect=dialect,
-            note=progress.note,
-            check_files=check_files,
-        )
+    topic = None
+    if is_topic:
+        topic = open_topic(data, options.topic, output.parent, options.from_format)
+        rows = topic.sample(options.rows)
+        sample, is_whole = rows.table, rows.is_whole
+        _say_unreadable(rows)
+    else:
+        sample, is_whole = _sample(data, options, dialect)
+    if topic is not None and not sample.num_rows:
+        drafted = draft_from_schema(topic, job_name=output.stem, asked=options.asked, k=options.k)
+    else:
+        drafted = _drafted(sample, data, output, options, dialect, topic, is_whole=is_whole)
     files = {output: drafted.job}
     files |= {output.parent / name: text for name, text in drafted.files.items()}
     try:
@@ -80,10 +79,60 @@ def init(data: str, output: Path, options: InitOptions) -> int:
         print_message(remark)
     names, them = ", ".join(str(path) for path in files), "it" if len(files) == 1 else "them"
     print_message(f"wrote {names} from {sample.num_rows:,} rows")
+    if topic is not None:
+        verb = "Review" if sample.num_rows else "Complete"
+        print_message(f"{verb} {them}, then:")
+        print_result(shlex.join(["shoal", "run", str(output), "-o", "published.csv"]))
+        return 0
     check = shlex.join(["shoal", "check", str(output), "-i", data])
     print_message(f"Review {them}, try {them} with `{check}`, then:")
     print_result(shlex.join(["shoal", "run", str(output), "-i", data, "-o", "published.csv"]))
     return 0
+
+
+def _drafted(
+    sample: pa.Table,
+    data: str,
+    output: Path,
+    options: InitOptions,
+    dialect: Dialect | None,
+    topic: Topic | None,
+    *,
+    is_whole: bool,
+) -> Draft:
+    """Draft a job from rows."""
+
+    def check_files(hierarchies: Mapping[str, str]) -> None:
+        beside = {output.parent / name: text for name, text in hierarchies.items()}
+        # Their names come from the columns: another name of the job doesn't help.
+        _refuse_overwriting(beside, data, options, "Write the job to another")
+
+    # A topic goes on: what is there now isn't the whole stream.
+    total_rows = sample.num_rows if is_whole and topic is None else None
+    with Progress(quiet=False) as progress:
+        return draft(
+            sample,
+            name=Path(data).name if topic is None else f"topic {topic.name}",
+            job_name=output.stem,
+            total_rows=total_rows,
+            asked=options.asked,
+            k=options.k,
+            measured_rows=options.measured_rows,
+            dialect=dialect,
+            topic=topic,
+            note=progress.note,
+            check_files=check_files,
+        )
+
+
+def _say_unreadable(rows: TopicRows) -> None:
+    """Warn of messages that can't be read by the newest schema."""
+    if rows.n_bad:
+        n = rows.n_bad + rows.table.num_rows
+        print_message(
+            f"warning: {rows.n_bad:,} of {n:,} messages of the sample can't be read, mostly "
+            f"because: {rows.reason}. Such messages are bad rows."
+        )
 
 
 def _private(path: str, flags: int) -> int:

@@ -24,7 +24,7 @@ from shoal.job.form import QuasiForm
 from shoal.spec.hierarchy import Hierarchy
 from shoal.spec.ladder import AnyDomain
 
-__all__ = ["DomainDraft", "draft_domain"]
+__all__ = ["DomainDraft", "draft_domain", "symbols_domain"]
 
 ROOT = "*"
 MOST_DIGITS = 5
@@ -67,7 +67,9 @@ class DomainDraft:
         return quasi_domain("domain", form, Files(Path()))
 
 
-def draft_domain(column: Column, meaning: Meaning, *, partial: bool) -> DomainDraft:
+def draft_domain(
+    column: Column, meaning: Meaning, *, partial: bool, symbols: Sequence[str] = ()
+) -> DomainDraft:
     """Draft the domain of a quasi attribute.
 
     Parameters
@@ -78,11 +80,15 @@ def draft_domain(column: Column, meaning: Meaning, *, partial: bool) -> DomainDr
         What its values mean.
     partial
         Whether there are more rows than the sample, so that a range needs a margin.
+    symbols
+        All texts that a schema allows; none if it doesn't say.
     """
     if column.kind == "date":
         return _calendar(column)
     if meaning.sense == "band":
         return _bands(column)
+    if listed := symbols_domain(symbols):
+        return listed
     is_postcode = w.POSTCODE.match(column.name)
     labels = column.kind == "text" or meaning.sense == "code"
     if column.values and (is_postcode or (labels and not column.few)):
@@ -147,6 +153,14 @@ def _flat(column: Column) -> DomainDraft:
         return DomainDraft(rows=rows, remark="flat: group related values")
     listed = ", ".join(map(quote, column.values))
     return DomainDraft(f"{{ values = [{listed}] }}", lists_values=True)
+
+
+def symbols_domain(symbols: Sequence[str]) -> DomainDraft | None:
+    """Return the domain of an enumeration; None if it can't be one."""
+    if not 1 < len(symbols) <= MOST_LISTED or ROOT in symbols:
+        return None
+    listed = ", ".join(map(quote, symbols))
+    return DomainDraft(f"{{ values = [{listed}] }}", remark="all symbols of the schema")
 
 
 def _mask(column: Column) -> DomainDraft | None:

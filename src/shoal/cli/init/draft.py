@@ -18,10 +18,11 @@ from shoal.cli.init.messages import markers_of, remarks_of, warnings_of
 from shoal.cli.init.render import Drafted, job_text
 from shoal.cli.init.roles import Asked, Roles, assign
 from shoal.cli.init.toml import listed
+from shoal.cli.init.topic import Topic
 from shoal.errors import JobError, ParameterError, Problem
 from shoal.io import Dialect
 
-__all__ = ["Draft", "draft"]
+__all__ = ["Draft", "delay_of", "draft"]
 
 K = 10
 DELAY_ROWS = 10_000
@@ -55,6 +56,7 @@ def draft(
     k: int = K,
     measured_rows: int = 0,
     dialect: Dialect | None = None,
+    topic: Topic | None = None,
     note: Callable[[str], None] = lambda text: None,
     check_files: Callable[[Mapping[str, str]], None] = lambda files: None,
 ) -> Draft:
@@ -78,6 +80,8 @@ def draft(
         How many rows to measure loss on; 0: nothing is measured.
     dialect
         How the file is written, if it is CSV.
+    topic
+        Where the rows are, if it isn't a file, and what the schema of its messages says.
     note
         Called with a text about what is going on.
     check_files
@@ -103,20 +107,26 @@ def draft(
         )
     partial = total_rows is None or total_rows > sample.num_rows
     domains = {
-        column.name: draft_domain(column, roles.meanings[column.name], partial=partial)
+        column.name: draft_domain(
+            column,
+            roles.meanings[column.name],
+            partial=partial,
+            symbols=() if topic is None else topic.described.leaves[column.name].symbols,
+        )
         for column in (*roles.quasi, *roles.rest)
     }
     names = _file_names([name for name, domain in domains.items() if domain.rows])
     files = {names[column]: domains[column].text for column in names}
     check_files(files)
-    plan = _plan(roles, k, _delay(total_rows, k))
+    plan = _plan(roles, k, delay_of(total_rows, k), topic)
     measured = None
     if measured_rows > 0:
         built = {column: domain.domain for column, domain in domains.items()}
         measured = measure(sample, plan, built, n_rows=measured_rows, note=note)
     drafted = Drafted(
-        name, job_name, sample.num_rows, roles, domains, names, plan, measured, dialect or Dialect()
-    )
+        name, job_name, sample.num_rows, roles, domains, names, plan, measured,
+        dialect or Dialect(), topic,
+    )  # fmt: skip
     return Draft(
         job_text(drafted),
         files,
@@ -125,7 +135,9 @@ def draft(
     )
 
 
-def _plan(roles: Roles, k: int, delay_rows: int) -> Plan:
+def _plan(roles: Roles, k: int, delay_rows: int, topic: Topic | None) -> Plan:
+    leaves = {} if topic is None else topic.described.leaves
+    may_miss = {name for name, leaf in leaves.items() if leaf.is_optional}
     least = min(promise.kind(promise.l).needed for promise in PROMISES[:1])
     return Plan(
         subject=None if roles.subject is None else roles.subject.name,
@@ -136,7 +148,7 @@ def _plan(roles: Roles, k: int, delay_rows: int) -> Plan:
         diverse=[column.name for column in roles.sensitive if column.n_real >= least],
         k=k,
         delay_rows=delay_rows,
-        has_gaps=any(column.n_gaps for column in roles.quasi),
+        has_gaps=any(column.n_gaps or column.name in may_miss for column in roles.quasi),
     )
 
 
@@ -151,7 +163,7 @@ def _check(sample: pa.Table) -> None:
         )
 
 
-def _delay(total_rows: int | None, k: int) -> int:
+def delay_of(total_rows: int | None, k: int) -> int:
     """Return a delay: a tenth of a short stream, rounded, but enough for groups to form."""
     least = LEAST_DELAY_GROUPS * k
     if total_rows is None or total_rows >= 10 * DELAY_ROWS:

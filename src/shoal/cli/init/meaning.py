@@ -15,7 +15,7 @@ from shoal.cli.init.columns import Column
 from shoal.cli.init.patterns import are_mixed_dates, find_pattern, is_diagnosis, shape_share
 from shoal.cli.init.words import split
 
-__all__ = ["IDENTIFYING", "Meaning", "Sense", "id_score", "meaning_of"]
+__all__ = ["IDENTIFYING", "Meaning", "Sense", "contact_by_name", "id_score", "meaning_of"]
 
 Sense = Literal[
     "nothing", "contact", "person id", "record id", "free text", "time", "date", "band",
@@ -131,11 +131,16 @@ def _form(column: Column) -> Meaning | None:
 
 
 def _named_contact(column: Column) -> Meaning | None:
-    found = w.words(column.name)
+    return contact_by_name(column.name)
+
+
+def contact_by_name(name: str) -> Meaning | None:
+    """Return whether a column's name says that its values identify people directly."""
+    found = w.words(name)
     is_name = not w.GENERIC_NAME.isdisjoint(found) and (
         len(found) == 1 or not (w.OF_PERSON | w.WHO.words).isdisjoint(found)
     )
-    if is_name or w.IDENTIFIER.match(column.name):
+    if is_name or w.IDENTIFIER.match(name):
         return Meaning("contact", "by its name it identifies people directly", by_name=True)
     return None
 

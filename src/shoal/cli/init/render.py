@@ -16,10 +16,11 @@ from shoal.cli.init.domains import DomainDraft
 from shoal.cli.init.measure import PROMISES, Measured, Plan, anonymizer_of
 from shoal.cli.init.roles import Roles
 from shoal.cli.init.toml import comment, line, listed, quote, quote_key
+from shoal.cli.init.topic import Topic
 from shoal.engine.base import Anonymizer
 from shoal.io import Dialect
 
-__all__ = ["Drafted", "job_text"]
+__all__ = ["Drafted", "algorithm_lines", "job_text", "missing_lines", "tail_lines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Drafted:
     plan: Plan
     measured: Measured | None
     dialect: Dialect
+    topic: Topic | None = None
 
 
 def job_text(drafted: Drafted) -> str:
@@ -46,11 +48,9 @@ def job_text(drafted: Drafted) -> str:
             "",
             *_schema(drafted),
             *_policy(drafted),
-            *_algorithm(drafted),
+            *algorithm_lines(drafted.measured),
             *_input(drafted.dialect),
-            TAIL
-            + line(f"# file = {quote(drafted.job_name + '.quarantine.jsonl')}", "personal data"),
-            "",
+            *tail_lines(drafted.job_name, drafted.topic),
         ]
     )
 
@@ -166,21 +166,26 @@ def _policy(drafted: Drafted) -> Iterator[str]:
         yield line(f"l = {promise.table if is_all else f'{{ {parts} }}'}", promise.remark)
     yield line(f"delay = {{ rows = {plan.delay_rows} }}", "how long a row may be held")
     if plan.has_gaps:
-        yield GAPS
-        yield line('missing = "extended"', "extended | maybe | quarantine")
+        yield from missing_lines(is_seen=any(column.n_gaps for column in drafted.roles.quasi))
     yield ""
 
 
+def missing_lines(*, is_seen: bool) -> Iterator[str]:
+    """Write what happens to rows with a missing value."""
+    yield f"# Some quasi values {'are' if is_seen else 'may be'} missing. {GAPS}"
+    yield line('missing = "extended"', "extended | maybe | quarantine")
+
+
 GAPS = """\
-# Some quasi values are missing. "extended": each counts as any value, for its whole group; no row
+"extended": each counts as any value, for its whole group; no row
 # is lost, and gaps identify nobody. "maybe": it stays missing; less detail is lost, but an attacker
 # who knows which values of a person are missing may find their row. "quarantine": the row is left
 # out.\
 """
 
 
-def _algorithm(drafted: Drafted) -> Iterator[str]:
-    measured = drafted.measured
+def algorithm_lines(measured: Measured | None) -> Iterator[str]:
+    """Write the algorithm: the one that loses least if it was measured, else the usual one."""
     yield line("[algorithm]", "how")
     if measured is not None:
         yield f"# The one that loses least on {measured.n_rows:,} rows of the sample, of:"
@@ -235,15 +240,26 @@ def _input(dialect: Dialect) -> Iterator[str]:
     yield ""
 
 
-TAIL = """\
+PUBLISH = """\
 [publish]
 # numeric = "range"                    # range | bounds | midpoint
 # order = "released"                   # released | arrival (warned about) | shuffled
 # suppressed = "drop"                  # drop | root
-
-[run]
-# seed = 7                             # tests only: without it, from the operating system
-
-[bad_rows]
-action = "quarantine"                  # quarantine | stop
 """
+
+
+def tail_lines(job_name: str, topic: Topic | None) -> Iterator[str]:
+    """Write what comes after the algorithm: the topic if there is one, and how the job runs."""
+    if topic is not None:
+        yield from topic.lines()
+    yield PUBLISH
+    yield "[run]"
+    if topic is not None:
+        yield line(f"name = {quote(job_name)}", "what the broker knows the job by")
+        yield 'checkpoint = { folder = "state", every = 10 }'
+    yield line("# seed = 7", "tests only: without it, from the operating system")
+    yield ""
+    yield "[bad_rows]"
+    yield line('action = "quarantine"', "quarantine | stop")
+    yield line(f"# file = {quote(job_name + '.quarantine.jsonl')}", "personal data")
+    yield ""

@@ -18,7 +18,7 @@ from shoal.cli.init.meaning import Meaning, meaning_of
 from shoal.cli.init.subjects import choose_subject, is_personal, known_by_attributes
 from shoal.errors import JobError, Problem, did_you_mean
 
-__all__ = ["Asked", "Roles", "assign"]
+__all__ = ["UNKNOWN", "Asked", "Roles", "assign", "rank_by_name", "sensitive_by_name"]
 
 #: The most quasi attributes that are proposed, and up to how many those without a telling name are.
 MOST_QUASI, MOST_UNKNOWN = 10, 4
@@ -263,8 +263,7 @@ def _looks_sensitive(column: Column, meaning: Meaning) -> bool:
     if meaning.sense == "diagnosis":
         return True
     # "Number of medications" is a count, and no medication.
-    named = w.SENSITIVE.match(column.name) and not w.WELL_KNOWN.match(column.name)
-    return named and meaning.sense not in ("count", "date", "band")
+    return sensitive_by_name(column.name) and meaning.sense not in ("count", "date", "band")
 
 
 def _place_sensitive(column: Column, roles: Roles) -> None:
@@ -294,15 +293,24 @@ def _rank(column: Column, meaning: Meaning) -> int:
     Many texts or whole numbers whose name says nothing may be ids after all: they are never
     proposed.
     """
-    name = column.name
-    if w.WELL_KNOWN.match(name) or w.BIRTH.match(name) or w.POSTCODE.match(name):
-        return 0
-    if w.PLACE.match(name) or w.CATEGORY.match(name):
-        return 1
-    if w.QUASI.match(name):
-        return 2
+    if (by_name := rank_by_name(column.name)) < UNKNOWN:
+        return by_name
     if meaning.sense in ("band", "date", "place"):
         return UNKNOWN
     if not column.few and (column.kind == "text" or column.whole) and not meaning.by_name:
         return NEVER
     return {"category": 4, "code": 5, "count": 6}.get(meaning.sense, 7)
+
+
+def rank_by_name(name: str) -> int:
+    """Return how plausibly an outsider knows a column by its name; `UNKNOWN`: it says nothing."""
+    if w.WELL_KNOWN.match(name) or w.BIRTH.match(name) or w.POSTCODE.match(name):
+        return 0
+    if w.PLACE.match(name) or w.CATEGORY.match(name):
+        return 1
+    return 2 if w.QUASI.match(name) else UNKNOWN
+
+
+def sensitive_by_name(name: str) -> bool:
+    """Return whether a column's name is that of what nobody should learn."""
+    return w.SENSITIVE.match(name) and not w.WELL_KNOWN.match(name)

@@ -13,7 +13,10 @@ __all__ = ["init"]
 
 
 def init(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A sample file of the stream.")],
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="A sample file, or a topic: kafka://HOST:PORT/TOPIC."),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The job file to write.")] = Path(
         "job.toml"
     ),
@@ -36,17 +39,37 @@ def init(
         ),
     ] = 3000,
     from_format: DataFormat = None,
+    registry: Annotated[
+        Text, typer.Option(metavar="URL", help="The registry with the schema of a topic.")
+    ] = None,
+    schema: Annotated[
+        Text,
+        typer.Option(metavar="SUBJECT", help="Its subject in the registry. [default: TOPIC-value]"),
+    ] = None,
+    settings: Annotated[
+        Names,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A key of settings or registry_settings; repeatable."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option(help="Overwrite existing files.")] = False,
 ) -> None:
-    """Draft a job file from a data file. Review the draft before use."""
+    """Draft a job file from a data file or a topic. Review the draft before use."""
     from shoal.cli.init.command import InitOptions
     from shoal.cli.init.command import init as command
     from shoal.cli.init.roles import Asked
+    from shoal.cli.init.topic import TopicOptions
 
     asked = Asked.parse(
         subject=subject, time=time, quasi=quasi, sensitive=sensitive, keep=keep, drop=drop
     )
     options = InitOptions(
-        rows=rows, from_format=from_format, asked=asked, k=k, measured_rows=measure, force=force
+        rows=rows,
+        from_format=from_format,
+        asked=asked,
+        k=k,
+        measured_rows=measure,
+        force=force,
+        topic=TopicOptions(registry, schema, tuple(settings or ())),
     )
     raise typer.Exit(command(data, output, options))

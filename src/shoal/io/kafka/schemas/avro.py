@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -206,24 +206,29 @@ def _present(found: Type) -> list[Type]:
     return [part for part in found.parts if part.kind != "null"]
 
 
-def leaf_paths(found: Type, before: str = "", depth: int = 0) -> dict[str, Leaf]:
-    """Return the plain values of a record by their paths.
+def leaf_paths(
+    found: Type, *, only: str | None = None, before: str = "", inside: tuple[Type, ...] = ()
+) -> Iterator[tuple[str, Leaf]]:
+    """Yield the plain values of a record, or of ``only`` one field of it, by their paths.
+
+    A record inside of itself is left out: its paths have no end.
 
     >>> text = '{"type": "record", "name": "A", "fields": [{"name": "x", "type": ["null", "int"]}]}'
-    >>> leaf_paths(parse_avro(text))
-    {'x': Leaf(kind='integer', symbols=(), factor=1, is_uuid=False)}
+    >>> [(path, leaf.kind, leaf.is_optional) for path, leaf in leaf_paths(parse_avro(text))]
+    [('x', 'integer', True)]
     """
-    paths: dict[str, Leaf] = {}
-    for name, inner in found.fields.items() if depth < 8 else ():
+    inside = (*inside, found)
+    for name, inner in found.fields.items():
         there = _present(inner)
-        if len(there) != 1:
+        if len(there) != 1 or only not in (None, name):
             continue
+        is_optional = inner.kind == "union" and len(inner.parts) > 1
         leaf = _leaf(there[0])
-        if there[0].kind == "record":
-            paths |= leaf_paths(there[0], f"{before}{name}.", depth + 1)
-        elif leaf is not None:
-            paths[before + name] = leaf
-    return paths
+        if leaf is not None:
+            yield before + name, replace(leaf, is_optional=is_optional)
+        elif there[0].kind == "record" and there[0] not in inside and len(inside) < MOST_DEPTH:
+            for path, one in leaf_paths(there[0], before=f"{before}{name}.", inside=inside):
+                yield path, replace(one, is_optional=one.is_optional or is_optional)
 
 
 #: What is wanted of a record: for each field, the column it becomes, or what is wanted of it.

@@ -90,6 +90,11 @@ class Registry:
             what = "are rejected by the client"
             raise JobError(Problem("registry_settings", what), where=self._settings.where) from None
 
+    @property
+    def where(self) -> str:
+        """The registry, for messages."""
+        return self._settings.where
+
     def check(self) -> None:
         """Raise `ResourceError` if no registry answers, or it refuses."""
         self._ask(lambda: self._client.get_subjects(limit=1))
@@ -115,6 +120,10 @@ class Registry:
         """Return the newest schema of a subject; None if there is none."""
         found = self._ask(lambda: self._client.get_latest_version(subject))
         return None if found is None else self._registered(found.schema, f"subject {subject}")
+
+    def subjects(self) -> list[str]:
+        """Return the names of the subjects."""
+        return list(self._ask(self._client.get_subjects) or [])
 
     def register(self, subject: str, kind: str, text: str) -> int:
         """Register a schema, if the registry has it not yet; return its id.

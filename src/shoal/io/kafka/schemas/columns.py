@@ -30,12 +30,15 @@ class Leaf:
         What its numbers are multiplied by.
     is_uuid
         Whether it is 16 bytes that stand for a UUID.
+    is_optional
+        Whether the schema lets it be missing; said by those who list the fields of a schema only.
     """
 
     kind: str
     symbols: tuple[str, ...] = ()
     factor: int = 1
     is_uuid: bool = False
+    is_optional: bool = False
 
     @property
     def is_sliced(self) -> bool:

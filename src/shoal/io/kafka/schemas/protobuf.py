@@ -6,8 +6,8 @@ wanted is skipped by its length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -44,6 +44,8 @@ _FIXED = {
     "sfixed64": np.int64,
     "double": np.float64,
 }
+#: How deep the fields are nested that are proposed as columns.
+_MOST_DEPTH = 64
 #: Up to how many messages go on one by one, which is then faster.
 _FEW = 4
 #: The largest number of seconds whose microseconds fit.
@@ -173,23 +175,28 @@ def _as_leaf(one: Field, kind: Message | Enumeration | None) -> _Wanted | None:
     return _Wanted(one.type, None, Leaf(_PLAIN[one.type][0]), one.has_presence)
 
 
-def proto_paths(schema: ProtoFile, message: Message, before: str = "") -> dict[str, Leaf]:
-    """Return the plain values of a message type by their paths."""
-    paths: dict[str, Leaf] = {}
+def proto_paths(
+    schema: ProtoFile, message: Message, before: str = "", inside: tuple[str, ...] = ()
+) -> Iterator[tuple[str, Leaf]]:
+    """Yield the plain values of a message type by their paths.
+
+    A message inside of itself is left out: its paths have no end.
+    """
+    inside = (*inside, message.name)
     for name, one in message.fields.items():
-        if one.is_repeated or before.count(".") > 8:
-            continue
         kind = schema.type_of(one)
+        if one.is_repeated:
+            continue
+        is_optional = one.has_presence or isinstance(kind, Message) or before != ""
         if isinstance(kind, Message) and kind.name != _TIMESTAMP:
-            if _is_wrapper(kind):
-                one, kind = kind.fields["value"], None
-            else:
-                paths |= proto_paths(schema, kind, f"{before}{name}.")
+            if not _is_wrapper(kind):
+                if kind.name not in inside and len(inside) < _MOST_DEPTH:
+                    yield from proto_paths(schema, kind, f"{before}{name}.", inside)
                 continue
+            one, kind = kind.fields["value"], None
         found = _as_leaf(one, kind)
         if found is not None and found.leaf is not None:
-            paths[before + name] = found.leaf
-    return paths
+            yield before + name, replace(found.leaf, is_optional=is_optional)
 
 
 class _Pass:

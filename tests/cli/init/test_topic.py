@@ -1,0 +1,150 @@
+"""``shoal init`` from a topic and a subject of a registry: both real."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+from shoal.errors import JobError
+from shoal.io.kafka.schemas import client
+from shoal.job import Job
+from tests.docs.test_kafka_walk import finish, run
+from tests.io.kafka.schemas.world import framed
+from tests.io.kafka.world import fill
+from tests.world import COMMAND, shoal
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
+ADMISSION = (EXAMPLES / "registry_to_registry" / "admission.avsc").read_text()
+PEOPLE = str(EXAMPLES / "anonymize_a_csv" / "people.csv")
+
+
+def register(registry: str, subject: str, text: str, kind: str = "AVRO") -> None:
+    with SchemaRegistryClient({"url": registry}) as asked:
+        asked.register_schema(subject, Schema(text, kind))
+
+
+def test_a_draft_of_a_topic_can_be_run_and_the_audit_finds_it_kept(
+    tmp_path, kafka, topic, schema_registry, monkeypatch, capfd
+):
+    name = topic()
+    send = EXAMPLES / "registry_to_registry" / "send.py"
+    run(send.parent, sys.executable, str(send), PEOPLE, name, kafka, schema_registry)
+    fill(kafka, name, [b"\x01nothing", framed(10**9, b"x")])
+    monkeypatch.chdir(tmp_path)
+    words = ("init", f"kafka://{kafka}/{name}", "--registry", schema_registry)
+    assert shoal(monkeypatch, *words) == 0
+    out, err = capfd.readouterr()
+    assert out == "shoal run job.toml -o published.csv\n"
+    assert "wrote job.toml from 500 rows\nReview it, then:\n" in err
+    assert "warning: 2 of 502 messages of the sample can't be read, mostly because: " in err
+    text = Path("job.toml").read_text()
+    assert text.startswith(f'# Drafted from 500 rows of "topic {name}".')
+    keys = tomllib.loads(text)
+    assert keys["input"] == {
+        "kafka": kafka, "topic": name, "format": "avro", "registry": schema_registry,
+        "fields": {"age": "patient.age", "sex": "patient.sex", "profession": "patient.profession"},
+    }  # fmt: skip
+    assert keys["schema"]["subject"] == "patient_id"
+    assert keys["schema"]["time"] == "admitted_at"
+    assert {"age", "sex", "profession"} <= set(keys["schema"]["quasi"])
+    assert keys["schema"]["quasi"]["sex"] == {"values": ["Female", "Male"]}
+    # By the schema an age may be missing, and some are.
+    assert keys["policy"]["missing"] == "extended"
+    assert 'left out: "phone"' in text
+    finish_words = ["run", "job.toml", "-o", "published.csv", "--trace", "trace/", "--drain"]
+    finish(tmp_path, finish_words, 502)
+    verdict = run(
+        tmp_path, *COMMAND, "audit", "job.toml", "published.csv", "--trace", "trace/",
+    )  # fmt: skip
+    assert "kept" in verdict
+    assert "broken" not in verdict
+
+
+def test_without_messages_the_schema_alone_makes_a_draft_that_must_be_completed(
+    tmp_path, kafka, topic, schema_registry, monkeypatch, capfd
+):
+    name, job = topic(3), tmp_path / "job.toml"
+    register(schema_registry, f"other-{name}", ADMISSION)
+    words = ("init", f"kafka://{kafka}/{name}", "--registry", schema_registry, "-o", job)
+    assert shoal(monkeypatch, *words) == 2
+    assert f"--schema: subject {name}-value isn't in schema registry" in capfd.readouterr().err
+    assert shoal(monkeypatch, *words, "--schema", f"other-{name}", "--quasi", "age") == 0
+    err = capfd.readouterr().err
+    assert "Drafted from the schema alone" in err
+    assert "1 of 1 quasi attributes are comments" in err
+    assert "wrote" in err
+    assert "Complete it, then:" in err
+    with pytest.raises(JobError, match="quasi"):
+        Job.load(job)
+    assert shoal(monkeypatch, *words, "--schema", f"other-{name}", "--force") == 0
+    text = job.read_text()
+    assert 'sex = { values = ["Female", "Male"] }' in text
+    assert '# age = { range = [0, 100], step = 1 }' in text
+    assert '# diagnosis = {} ' in text
+    made = Job.load(job)
+    assert made.schema.subject == "patient_id"
+    assert made.schema.time == "admitted_at"
+    assert [quasi.name for quasi in made.schema.quasi] == ["sex"]
+    # What the comments propose is valid, too.
+    whole = text.replace("# age = {", "age = {").replace("# diagnosis = {", "diagnosis = {")
+    job.write_text(whole.replace("# l = 3", "l = 3"))
+    assert [quasi.name for quasi in Job.load(job).schema.quasi] == ["age", "sex"]
+
+
+def test_schemas_of_another_kind_are_refused(
+    tmp_path, kafka, topic, schema_registry, monkeypatch, capfd
+):
+    name, job = topic(), tmp_path / "job.toml"
+    register(schema_registry, f"{name}-value", json.dumps({"type": "object"}), "JSON")
+    words = ("init", f"kafka://{kafka}/{name}", "--registry", schema_registry, "-o", job)
+    assert shoal(monkeypatch, *words) == 4
+    err = capfd.readouterr().err
+    assert f"subject {name}-value: is of format json. Those that can be read are avro and" in err
+    register(schema_registry, f"{name}-proto", 'syntax = "proto3"; message A { int32 age = 1; }',
+             "PROTOBUF")  # fmt: skip
+    assert shoal(monkeypatch, *words, "--schema", f"{name}-proto", "--from", "avro") == 2
+    assert f"--from: is avro, and the schema of subject {name}-proto is protobuf. Leave it out" in (
+        capfd.readouterr().err
+    )
+    assert not job.exists()
+
+
+def test_a_registry_that_is_away_is_said(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(client, "OPEN_SECONDS", 0.2)
+    monkeypatch.setattr(client, "PAUSE_SECONDS", 0.05)
+    job = tmp_path / "job.toml"
+    words = ("init", "kafka://127.0.0.1:1/people", "--registry", "http://127.0.0.1:1", "-o", job)
+    assert shoal(monkeypatch, *words) == 4
+    assert "schema registry http://127.0.0.1:1: no registry answers (" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("people.csv", "--registry", "http://x"), "--registry: goes with a topic of Kafka. Write"),
+        (("people.csv", "--set", "settings.a=b"), "--set: goes with a topic of Kafka. Write"),
+        (("kafka://h:1/people",), "--registry: is missing: without a schema, a topic doesn't say"),
+        (("kafka://h:1", "--registry", "http://x"), "DATA: isn't a topic; got kafka://h:1"),
+        (
+            ("kafka://h:1/t", "--registry", "http://x", "--set", "password=hunter2"),
+            "--set: isn't a setting of the input. Write settings.NAME=VALUE or",
+        ),
+        (
+            ("kafka://h:1/t", "--registry", "http://x", "--set", "registry_settings.token=hunter2"),
+            "input.registry_settings.token: is a secret and stands in clear",
+        ),
+    ],
+)
+def test_options_that_dont_fit_are_refused(words, why, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("a\n1\n")
+    assert shoal(monkeypatch, "init", *words) == 2
+    err = capfd.readouterr().err
+    assert why in err
+    assert "hunter2" not in err
