@@ -128,10 +128,10 @@ class Form(ABC):
         write = self._writer(field)
         assert write is not None
         if not pa.types.is_dictionary(column.type):
-            column = _stored(plain_array(column, field.type)).dictionary_encode()
+            column = self._stored(plain_array(column, field.type)).dictionary_encode()
             words = column.dictionary
         else:
-            words = _stored(plain_array(column.dictionary, field.type))
+            words = self._stored(plain_array(column.dictionary, field.type))
         made = [self._missing if value is None else write(value) for value in words.to_pylist()]
         # A null becomes the last one.
         indices = pc.fill_null(column.indices.cast(pa.int64()), len(made))
@@ -144,9 +144,12 @@ class Form(ABC):
     def _writer(self, field: pa.Field) -> Callable[[Any], bytes] | None:
         """Return what encodes a value, as `_stored` has it; None if there is no such type."""
 
+    def _stored(self, array: Any) -> Any:
+        """Return times as the numbers that they are stored as: Python's have other limits."""
+        return _as_numbers(array)
 
-def _stored(array: Any) -> Any:
-    """Return times as the numbers that they are stored as: Python's have other limits."""
+
+def _as_numbers(array: Any) -> Any:
     kind = array.type
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return array.view(pa.int32())
@@ -277,6 +280,9 @@ def _unscaled(value: Any, scale: int) -> bytes:
 class ProtobufForm(Form):
     """A message in which each field is optional, numbered in the order of the columns.
 
+    Protobuf has no type for dates, times of day and decimals: they are texts, such as
+    ``2026-03-01``, ``06:24:00`` and ``-1.20``.
+
     >>> form = ProtobufForm(pa.schema([("age", pa.string()), ("ward", pa.int64())]))
     >>> form.encoded(pa.array([7, None]), pa.field("ward", pa.int64())).to_pylist()
     [b'\\x10\\x07', b'']
@@ -306,11 +312,18 @@ class ProtobufForm(Form):
             return None
         wire = {"string": 2, "bytes": 2, _TIMESTAMP: 2, "double": 1}.get(name, 0)
         tag = varint((self._places[field.name] + 1) << 3 | wire)
+        if pa.types.is_decimal(kind):
+            # Never with an exponent, as Arrow writes small ones.
+            return lambda value: tag + _delimited(f"{value:f}".encode())
         if name == _TIMESTAMP:
             per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
             return lambda value: tag + _timestamp(value, per)
         write = _PROTOBUF_WRITERS[name]
         return lambda value: tag + write(value)
+
+    def _stored(self, array: Any) -> Any:
+        is_text = pa.types.is_date(array.type) or pa.types.is_time(array.type)
+        return _iso(array) if is_text else super()._stored(array)
 
 
 _TIMESTAMP = "google.protobuf.Timestamp"
@@ -322,8 +335,25 @@ def _protobuf_type(kind: Any) -> str | None:
         return _protobuf_type(kind.value_type)
     if pa.types.is_timestamp(kind):
         return _TIMESTAMP
+    if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_decimal(kind):
+        return "string"
     name = _avro_type(kind)
     return {"long": "int64", "boolean": "bool"}.get(name, name) if isinstance(name, str) else None
+
+
+def _iso(array: Any) -> Any:
+    """Return dates and times of day as texts; a time has a fraction only if one isn't zero.
+
+    >>> _iso(pa.array([23_040_000_000, 1, None]).view(pa.time64("us"))).to_pylist()
+    ['06:24:00', '00:00:00.000001', None]
+    """
+    kind = array.type
+    if pa.types.is_date64(kind):
+        array = array.cast(pa.date32())
+    texts = array.cast(pa.string())
+    if pa.types.is_time(kind):
+        texts = pc.replace_substring_regex(texts, r"\.0*$", "")
+    return texts
 
 
 def _delimited(data: bytes) -> bytes:
