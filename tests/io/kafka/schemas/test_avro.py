@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import random
 import struct
+import time
 import uuid
 from decimal import Decimal
 
@@ -16,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.io.kafka.schemas.avro import AvroReader, SchemaTextError, parse_avro
-from shoal.io.kafka.schemas.cursor import Cursor
+from shoal.io.kafka.schemas.cursor import Cursor, padded
+from shoal.io.kafka.schemas.payloads import zigzag
 from tests.io.kafka.schemas.world import Memory, avro, framed, record
 
 TREE = record(("zip", "string"), ("inner", ["null", "T"]), name="T")
@@ -234,6 +236,19 @@ def test_a_truncated_message_of_a_recursive_type_is_one_bad_row():
     }  # fmt: skip
     reader = AvroReader(parse_avro(json.dumps(tree)), {})
     data = b"\x00\x00" + b"\x02\x02"
-    cursor = Cursor(data, np.array([0, 2]), np.array([1, 4]))
+    cursor = Cursor(padded(data), np.array([0, 2]), np.array([1, 4]))
     reader.read(cursor)
     assert cursor.broken.tolist() == [True, False]
+
+
+def test_items_without_a_byte_are_passed_over_however_many():
+    schema = record(("gaps", {"type": "array", "items": "null"}), ("n", "int"))
+    memory = Memory()
+    number = memory.add(schema)
+    # Each block has as many items as there are bytes in the message.
+    block = zigzag(500_000)
+    message = framed(number, block * (500_000 // len(block)) + b"\x00" + zigzag(7))
+    begin = time.process_time()
+    rows = memory.values(["n"]).read([message], 0)
+    assert time.process_time() - begin < 5
+    assert rows.batch.to_pylist() == [{"n": 7}]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import random
+import time
 
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.io.kafka.schemas.avro import SchemaTextError
+from shoal.io.kafka.schemas.payloads import zigzag
 from shoal.io.kafka.schemas.proto_text import parse_proto
 from tests.io.kafka.schemas.world import Memory, framed
 
@@ -133,7 +135,7 @@ def expected(person) -> dict:
         "age": person.age if has("age") else None,
         "sex": names[person.sex],
         "zip": person.home.zip if has("home") else None,
-        "of": names[person.home.next.of] if has("home") else None,
+        "of": names[person.home.next.of] if person.home.HasField("next") else None,
         "at": at,
         "visits": person.visits.value if has("visits") else None,
         "mail": person.mail if has("mail") else None,
@@ -175,6 +177,89 @@ def test_fields_in_any_order_and_many_times_the_last_one_counts(world):
     merged = PERSON()
     merged.ParseFromString(data)
     assert rows.batch.to_pylist() == [expected(merged)]
+
+
+def test_a_message_inside_that_comes_in_parts_is_put_together(world):
+    values, number = world
+    draw = random.Random(3)
+    datas = []
+    for n_parts in range(1, 40):
+        parts = [somebody(draw) for _ in range(n_parts % 4 + 1)]
+        for part in parts[1:]:
+            # A second contact would replace the first one.
+            part.ClearField("mail")
+            part.ClearField("phone")
+            if draw.random() < 0.5:
+                part.home.ClearField("zip")
+                part.at.ClearField("seconds")
+                part.visits.ClearField("value")
+        datas.append(b"".join(part.SerializeToString() for part in parts))
+    rows = values.read([framed(number, SECOND + data) for data in datas], 0)
+    assert not rows.bad
+    merged = [PERSON.FromString(data) for data in datas]
+    assert rows.batch.to_pylist() == [expected(person) for person in merged]
+    # One by one they are read in another way.
+    alone = [values.read([framed(number, SECOND + data)], 0).batch.to_pylist()[0] for data in datas]
+    assert alone == rows.batch.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"\x08\x07",  # an age
+        b"\x32\x02\x0a\x00",  # a home with an empty zip
+        b"\x3a\x02\x08\x01",  # a time
+        b"\x3a\xa0\x06" + b"\x08\x01" * 400,  # times of very many seconds
+        b"\x32\x84\x08" + b"\x0a\x00" * 514,
+    ],
+    ids=["age", "home", "time", "seconds", "zips"],
+)
+def test_a_field_that_is_repeated_without_end_is_a_bad_row_soon(world, part):
+    values, number = world
+    good = framed(number, SECOND + PERSON(age=3).SerializeToString())
+    hostile = framed(number, SECOND + part * (1_000_000 // len(part)))
+    begin = time.process_time()
+    rows = values.read([good, hostile, good], 0)
+    assert time.process_time() - begin < 5
+    assert [row.row for row in rows.bad] == [1]
+    assert rows.batch["age"].to_pylist() == [3, 3]
+    # With many others, and one by one, the same is refused.
+    assert [row.row for row in values.read([good] * 100 + [hostile], 0).bad] == [100]
+    assert [row.row for row in values.read([hostile], 0).bad] == [0]
+    few = framed(number, SECOND + part * max(1, 500 // len(part)))
+    assert not values.read([few], 0).bad
+
+
+def test_fields_that_arent_wanted_are_passed_over_soon(world):
+    values, number = world
+    data = PERSON(age=3).SerializeToString() + b"\x22\x01x" * 60_000
+    messages = [framed(number, SECOND + data)] * 6
+    begin = time.process_time()
+    rows = values.read(messages, 0)
+    assert time.process_time() - begin < 10
+    assert rows.batch["age"].to_pylist() == [3] * 6
+
+
+def test_messages_of_very_many_types_and_schemas_are_read_soon():
+    memory = Memory()
+    n = 300
+    number = memory.add("".join(f"message M{i} {{ int32 x = 1; }}" for i in range(n)), "PROTOBUF")
+    others = [
+        memory.add(f"message A {{ int32 x = 1; }} message B{i} {{}}", "PROTOBUF", f"s{i}")
+        for i in range(n)
+    ]
+    filler = b"\x12\x80\x80\x04" + bytes(1 << 16)
+    of_types = [framed(number, b"\x02" + zigzag(i) + b"\x08\x07") for i in range(n)]
+    of_schemas = [framed(other, b"\x00\x08\x07") for other in others]
+    big = [framed(number, b"\x00" + filler + b"\x08\x07")] * 100
+    values = memory.values(["x"], kind="protobuf")
+    values.read(of_types + of_schemas, 0)
+    begin = time.process_time()
+    rows = values.read(of_types + big + of_schemas, 0)
+    # A copy of all messages for each type or schema would be four gigabytes.
+    assert time.process_time() - begin < 2
+    assert rows.rows.tolist() == list(range(700))
+    assert rows.batch["x"].to_pylist() == [7] * 700
 
 
 @given(st.data())

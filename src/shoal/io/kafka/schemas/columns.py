@@ -76,6 +76,14 @@ class Column:
         self._lengths[who] = lengths
         self._nulls[who] = False
 
+    def put_default(self, who: Ints, value: int) -> None:
+        """Store a number, or an empty slice, where there is nothing yet."""
+        nobody = who[self._nulls[who]]
+        if self.leaf.is_sliced:
+            self.put_slices(nobody, np.zeros_like(nobody), np.zeros_like(nobody))
+        else:
+            self.put(nobody, np.full(len(nobody), value))
+
     def numbers(self, who: Ints) -> Ints:
         """Return the numbers of some messages."""
         return self._values[who].astype(np.int64)

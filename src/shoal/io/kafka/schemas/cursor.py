@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["BROKEN", "Bytes", "Cursor", "Ints", "decimals", "texts"]
+__all__ = ["BROKEN", "Bytes", "Cursor", "Ints", "decimals", "padded", "texts"]
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -21,6 +21,11 @@ _MARGIN = 32
 _VARINT_BYTES = 10
 
 
+def padded(data: bytes) -> memoryview:
+    """Return the bytes of messages with a margin behind them, as a `Cursor` reads them."""
+    return memoryview(data + bytes(_MARGIN))
+
+
 class Cursor:
     """A position in each of many messages.
 
@@ -30,20 +35,21 @@ class Cursor:
     Parameters
     ----------
     data
-        The bytes of all messages.
+        The bytes of all messages, from `padded`. Cursors may share them.
     at, end
         Where each message begins, and the position after it.
 
-    >>> cursor = Cursor(b"\\x96\\x01\\x07" + b"\\x80", np.array([0, 3]), np.array([3, 4]))
+    >>> data = padded(b"\\x96\\x01\\x07" + b"\\x80")
+    >>> cursor = Cursor(data, np.array([0, 3]), np.array([3, 4]))
     >>> everyone = np.arange(2)
     >>> cursor.varint(everyone).tolist()[0], cursor.broken.tolist()
     (150, [False, True])
     """
 
-    def __init__(self, data: bytes, at: Ints, end: Ints) -> None:
-        #: The same bytes, with a margin, for one message and for many.
-        self.raw = memoryview(data + bytes(_MARGIN))
-        self.data: Bytes = np.frombuffer(self.raw, np.uint8)
+    def __init__(self, data: memoryview, at: Ints, end: Ints) -> None:
+        #: The same bytes, for one message and for many.
+        self.raw = data
+        self.data: Bytes = np.frombuffer(data, np.uint8)
         self.at = at.astype(np.int64)
         self.end = end.astype(np.int64)
         self.broken = np.zeros(len(at), np.bool_)

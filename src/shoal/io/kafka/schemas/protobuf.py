@@ -46,8 +46,14 @@ _FIXED = {
 }
 #: How deep the fields are nested that are proposed as columns.
 _MOST_DEPTH = 64
-#: Up to how many messages go on one by one, which is then faster.
-_FEW = 4
+#: Up to how many messages go on one by one, which is then faster; and after many steps, when what
+#: is left has very many fields.
+_FEW, _FEW_LONG = 4, 64
+#: From how many steps on a pass is a long one.
+_LONG_STEPS = 1000
+#: How many wanted values a message may have, at least and for each column. Only an attacker repeats
+#: a field so often, and each repetition takes time.
+_MOST_VALUES, _MOST_REPEATS = 1000, 10
 #: The largest number of seconds whose microseconds fit.
 _MOST_SECONDS = (1 << 63) // 10**6 - 1
 
@@ -203,8 +209,14 @@ class _Pass:
     """One pass over messages."""
 
     def __init__(self, cursor: Cursor, columns: Mapping[str, Column]) -> None:
-        self._cursor, self._columns = cursor, columns
+        self._cursor, self._columns = cursor, dict(columns)
         self._data = cursor.raw
+        self._n_steps = 0
+        self._most_values = max(_MOST_VALUES, _MOST_REPEATS * len(columns))
+        # A value has two bytes at least: short messages needn't be counted.
+        n_bytes = int((cursor.end - cursor.at).max(initial=0))
+        self._is_counted = n_bytes > 2 * self._most_values
+        self._n_values: Ints = np.zeros(len(cursor.at), np.int64)
 
     def message(self, who: Ints, end: Ints, wanted: Mapping[int, _Wanted]) -> None:
         """Pass over messages up to positions; ``end`` has one for each of ``who``."""
@@ -217,7 +229,8 @@ class _Pass:
                 who, end = who[is_inside], end[is_inside]
             if not len(who):
                 return
-            if len(who) <= _FEW:
+            self._n_steps += 1
+            if len(who) <= (_FEW_LONG if self._n_steps > _LONG_STEPS else _FEW):
                 self._skip_each(who, end, wanted)
                 is_inside = cursor.at[who] < end
                 who, end = who[is_inside], end[is_inside]
@@ -233,15 +246,20 @@ class _Pass:
             if beyond.any():
                 cursor.fail(who[beyond])
 
+    def _count(self, who: Ints) -> Ints:
+        """Count wanted values; refuse messages with too many, and return the others."""
+        self._n_values[who] += 1
+        over = self._n_values[who] > self._most_values
+        if not over.any():
+            return who
+        self._cursor.fail(who[over])
+        return who[~over]
+
     def _set_default(self, one: _Wanted, who: Ints) -> None:
-        if one.has_presence or one.column is None:
-            return
-        column = self._columns[one.column]
-        if column.leaf.is_sliced:
-            column.put_slices(who, np.zeros_like(who), np.zeros_like(who))
-        else:
+        """Set what a field is that isn't there; what an earlier part of its message had stays."""
+        if not one.has_presence and one.column is not None:
             zero = 0 if one.numbers is None else int(np.searchsorted(one.numbers, 0))
-            column.put(who, np.full(len(who), zero))
+            self._columns[one.column].put_default(who, zero)
 
     def _value(self, who: Ints, tag: int, wanted: Mapping[int, _Wanted]) -> None:
         cursor, wire = self._cursor, tag & 7
@@ -250,20 +268,26 @@ class _Pass:
             cursor.fail(who)
         elif one is None or one.wire != wire:
             self._skip(who, wire)
-        elif one.inner:
-            self._inside(who, one.inner)
-        elif one.kind == _TIMESTAMP:
-            self._timestamp(who, one)
         else:
-            assert one.column is not None
-            column = self._columns[one.column]
-            if wire == 2:
-                start, lengths = cursor.slices(who, cursor.varint(who))
-                column.put_slices(who, start, lengths)
-            elif wire == 0:
-                column.put(who, self._integers(who, one))
-            else:
-                self._fixed(who, one, column)
+            self._wanted(self._count(who) if self._is_counted else who, one)
+
+    def _wanted(self, who: Ints, one: _Wanted) -> None:
+        cursor = self._cursor
+        if one.inner:
+            self._inside(who, one.inner)
+            return
+        if one.kind == _TIMESTAMP:
+            self._timestamp(who, one)
+            return
+        assert one.column is not None
+        column = self._columns[one.column]
+        if one.wire == 2:
+            start, lengths = cursor.slices(who, cursor.varint(who))
+            column.put_slices(who, start, lengths)
+        elif one.wire == 0:
+            column.put(who, self._integers(who, one))
+        else:
+            self._fixed(who, one, column)
 
     def _skip(self, who: Ints, wire: int) -> None:
         cursor = self._cursor
@@ -283,14 +307,18 @@ class _Pass:
         self.message(who, start + lengths, wanted)
 
     def _timestamp(self, who: Ints, one: _Wanted) -> None:
-        n = len(self._cursor.at)
-        parts = {name: Column(Leaf("integer"), n) for name in ("seconds", "nanos")}
+        """Read times; a second one of a message adds to the first, as with all messages inside."""
+        # No column has such a name.
+        parts = [f"{one.column}\0{part}" for part in ("seconds", "nanos")]
         inner = {
-            place: _Wanted("int64", name, parts[name].leaf, has_presence=False)
+            place: _Wanted("int64", name, Leaf("integer"), has_presence=False)
             for place, name in enumerate(parts, 1)
         }
-        _Pass(self._cursor, parts)._inside(who, inner)
-        seconds, nanos = (parts[name].numbers(who) for name in ("seconds", "nanos"))
+        for name in parts:
+            if name not in self._columns:
+                self._columns[name] = Column(Leaf("integer"), len(self._cursor.at))
+        self._inside(who, inner)
+        seconds, nanos = (self._columns[name].numbers(who) for name in parts)
         strange = (
             (seconds > _MOST_SECONDS) | (seconds < -_MOST_SECONDS) | (nanos < 0) | (nanos >= 10**9)
         )

@@ -18,7 +18,7 @@ from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values
 from shoal.io.kafka.schemas.avro import AvroReader, SchemaTextError, parse_avro
 from shoal.io.kafka.schemas.client import Registered, Registry
 from shoal.io.kafka.schemas.columns import Column, Leaf
-from shoal.io.kafka.schemas.cursor import BROKEN, Cursor, Ints
+from shoal.io.kafka.schemas.cursor import BROKEN, Cursor, Ints, padded
 from shoal.io.kafka.schemas.kinds import arrow_type, fits
 from shoal.io.kafka.schemas.proto_text import ProtoFile, parse_proto
 from shoal.io.kafka.schemas.protobuf import ProtobufReader, message_index
@@ -131,7 +131,7 @@ class RegisteredValues(Values):
         """
         given = [value or b"" for value in values]
         lengths = np.array([len(value) for value in given], np.int64)
-        data = b"".join(given)
+        data = padded(b"".join(given))
         end = np.cumsum(lengths)
         at = end - lengths
         wrong: dict[int, str] = {}
@@ -150,9 +150,9 @@ class RegisteredValues(Values):
         bad = [BadRow(first_row + place, wrong[place], given[place]) for place in sorted(wrong)]
         return ParsedRows(batch, places + first_row, bad, tuple(missing))
 
-    def _ids(self, data: bytes, at: Ints, lengths: Ints, wrong: dict[int, str]) -> Ints:
+    def _ids(self, data: memoryview, at: Ints, lengths: Ints, wrong: dict[int, str]) -> Ints:
         """Return the ids of schemas, -1 where there is none."""
-        raw = np.frombuffer(data + bytes(HEAD_BYTES), np.uint8)
+        raw = np.frombuffer(data, np.uint8)
         head = raw[at[:, None] + np.arange(HEAD_BYTES)].astype(np.int64)
         ids: Ints = (head[:, 1] << 24) | (head[:, 2] << 16) | (head[:, 3] << 8) | head[:, 4]
         ok = (lengths >= HEAD_BYTES) & (head[:, 0] == 0)
@@ -220,13 +220,13 @@ class RegisteredValues(Values):
         return make
 
     def _split(
-        self, make: Maker, data: bytes, at: Ints, end: Ints, who: Ints, wrong: dict[int, str]
+        self, make: Maker, data: memoryview, at: Ints, end: Ints, who: Ints, wrong: dict[int, str]
     ) -> list[tuple[SchemaReader | str, Ints, Ints]]:
         """Return the readers of messages of one schema, and where their values begin."""
         start = at[who] + HEAD_BYTES
         if self._format == "avro":
             return [(make((0,)), who, start)]
-        raw = np.frombuffer(data + b"\xff", np.uint8)
+        raw = np.frombuffer(data, np.uint8)
         if not (raw[start] | (start >= end[who])).any():
             # A zero: the first message type.
             return [(make((0,)), who, start + 1)]
@@ -315,11 +315,14 @@ def _taken(array: pa.Array, keep: Ints) -> pa.Array:
 
 def _groups(ids: Ints) -> list[tuple[int, Ints]]:
     """Return the messages of each id, in the order of their first ones."""
-    if len(ids) and (ids == ids[0]).all():
+    if not len(ids):
+        return []
+    if (ids == ids[0]).all():
         return [(int(ids[0]), np.arange(len(ids)))] if ids[0] >= 0 else []
-    numbers, first = np.unique(ids, return_index=True)
-    order = np.argsort(first, kind="stable")
-    return [(int(n), np.flatnonzero(ids == n)) for n in numbers[order] if n >= 0]
+    numbers, n_each = np.unique(ids, return_counts=True)
+    parts = np.split(np.argsort(ids, kind="stable"), np.cumsum(n_each)[:-1])
+    found = [(int(n), who) for n, who in zip(numbers, parts, strict=True) if n >= 0]
+    return sorted(found, key=lambda pair: int(pair[1][0]))
 
 
 def _shorten(kept: OrderedDict[int, Any]) -> None:
