@@ -97,7 +97,7 @@ def test_killed_again_and_again_a_reader_has_every_row_once(
     assert bad[0].count("\n") == 3 * N_KILLS
 
 
-def by_place(job: AvroJob, table: pa.Table) -> pa.Table:
+def by_place(job: KafkaJob, table: pa.Table) -> pa.Table:
     """The rows at the places that they had in the topic, with empty rows for bad ones."""
     lines = sorted(job.trace.to_pylist(), key=lambda line: line["row"])
     people = iter(table.to_pylist())
