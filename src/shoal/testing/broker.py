@@ -40,7 +40,7 @@ ENVIRONMENT = "SHOAL_TEST_KAFKA"
 #: The environment variable with the password of ``--user``.
 PASSWORD = "KAFKA_PASSWORD"
 #: How long, in seconds, a broker may take to start and to stop. Mostly it takes three.
-START_SECONDS, STOP_SECONDS = 60.0, 20.0
+START_SECONDS, STOP_SECONDS = 180.0, 20.0
 #: A small, quick Java: this broker serves one machine for a short while.
 JAVA_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 LOG_OPTION = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"

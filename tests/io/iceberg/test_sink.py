@@ -345,3 +345,30 @@ def test_a_job_isnt_run_that_divides_a_table_by_people(tmp_path, monkeypatch, ca
     assert shoal(monkeypatch, "run", job) == 2
     assert "output.partition: names column person, which the job doesn't" in capfd.readouterr().err
     assert not (tmp_path / "lake").exists()
+
+
+def test_a_commit_that_a_proxy_repeats_appends_nothing_twice(tmp_path, monkeypatch):
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    output = lake(tmp_path, rows=5)
+    sink = opened(output, None)
+    sink.write(batch(0, 5))
+    mark = sink.commit()
+    commit = SqlCatalog.commit_table
+
+    def twice(self, *given):
+        commit(self, *given)
+        # The answer to the first one never arrives: that to the second one does.
+        return commit(self, *given)
+
+    with monkeypatch.context() as repeated:
+        repeated.setattr(SqlCatalog, "commit_table", twice)
+        with pytest.raises(ResourceError, match="Start the job again: it resumes"):
+            sink.write(batch(5, 10))
+    sink.close()
+    assert numbers(output) == list(range(10))
+    resumed = opened(output, mark)
+    resumed.write(batch(5, 15))
+    resumed.commit()
+    resumed.close()
+    assert numbers(output) == list(range(15))

@@ -167,6 +167,7 @@ class IcebergSink:
 
         noted = {ROWS: str(self._seq), JOB: self._job}
         for attempt in range(TRIES):
+            _keep_manifests(self._table.io)
             try:
                 with self._table.transaction() as change:
                     change.append(self._waiting, snapshot_properties=noted)
@@ -294,6 +295,22 @@ def _decoded(text: str, schema: pa.Schema) -> list[pa.RecordBatch]:
     rows = pa.ipc.open_stream(base64.b64decode(text)).read_all()
     batches: list[pa.RecordBatch] = rows.cast(schema).to_batches()
     return batches
+
+
+def _keep_manifests(files: Any) -> None:
+    """Let no manifest be deleted: the library does so after a commit that was refused.
+
+    What was refused may be the repetition, by a proxy, of a commit that was taken. Without its
+    manifests nobody could read the table. Those of others do no harm.
+    """
+    delete = type(files).delete
+
+    def delete_others(location: Any) -> None:
+        path = location if isinstance(location, str) else location.location
+        if not path.endswith(".avro"):
+            delete(files, location)
+
+    files.delete = delete_others
 
 
 @contextmanager
