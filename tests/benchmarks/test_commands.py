@@ -50,6 +50,16 @@ def test_throughput(tmp_path):
     assert not list(tmp_path.glob("published-*"))
 
 
+def test_changes():
+    pytest.importorskip("fastavro")
+    done = run("benchmarks.changes", "--rows", 50, "--repeats", 1)
+    assert done.returncode == 0, done.stderr
+    names = [line.split("|")[1].strip() for line in done.stdout.splitlines()[2:]]
+    assert names == [
+        "rows in JSON", "changes in JSON", "changes in JSON with a schema", "changes in Avro",
+    ]  # fmt: skip
+
+
 def test_limit(tmp_path):
     page, values = tmp_path / "page.md", tmp_path / "values.json"
     page.write_text("# Page\n<!-- limit:begin -->\n<!-- limit:end -->\nend\n")
