@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["CONTRAST", "CUT_OFF", "MISSING", "OVERFLOW", "UNNAMED", "Browser"]
+__all__ = ["CONTRAST", "CUT_OFF", "MISSING", "OVERFLOW", "SMALL", "UNNAMED", "Browser"]
 
 DRIVER, CHROMIUM = shutil.which("chromedriver"), shutil.which("chromium")
 #: Why there is no browser; None if there is one.
@@ -69,6 +69,12 @@ for (const svg of document.querySelectorAll("svg")) {
   }
 }
 return bad;
+"""
+#: Texts of pictures that are smaller than 11 pixels on the screen.
+SMALL = """
+return [...document.querySelectorAll("svg text")].filter(e => !e.closest("[hidden]"))
+  .map(e => [e.textContent, parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a])
+  .filter(([, pixels]) => pixels < 11);
 """
 #: By how many pixels the page is wider than the screen.
 OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.browser import CONTRAST, CUT_OFF, MISSING, OVERFLOW, UNNAMED, Browser
+from tests.browser import CONTRAST, CUT_OFF, MISSING, OVERFLOW, SMALL, UNNAMED, Browser
 from tests.crashes.world import wait_until
 from tests.world import people, write, write_job
 
@@ -184,6 +184,7 @@ def _check_readable(browser: Browser) -> None:
             browser.show(width=width, dark=dark)
             assert browser.run(CONTRAST) == []
             assert browser.run(CUT_OFF) == []
+            assert browser.run(SMALL) == []
             assert browser.run(OVERFLOW) <= 0
     assert browser.run("return document.querySelectorAll('svg path.line').length") >= 6
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import MISSING, Browser
 from tests.cli.run.test_pipes import PATIENCE, Feeder, wait_for
 from tests.world import beside, write_job
 
@@ -41,10 +42,23 @@ def megabytes_of(process: subprocess.Popen[bytes]) -> float:
     return int(found[1]) / 1024
 
 
+def check_tile(url: str) -> None:
+    """The page says for how long the run has waited, and marks it while that grows."""
+    tile = (
+        "return [...document.querySelectorAll('#tiles > div.bad')].map(e => e.textContent)"
+        ".find(text => text.startsWith('Blocked')) ?? ''"
+    )
+    with Browser() as browser:
+        browser.show(width=390, dark=False)
+        browser.open(url)
+        wait_for("the tile", lambda: browser.run(tile))
+        assert re.fullmatch(r"Blocked\d+ swaited for the output, and waits", browser.run(tile))
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
 def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
-    """Figures change every 10 s, and /health waits for 30 s: the test takes a minute."""
+    """Figures change every 10 s, and /health waits for 30 s: the test takes more than a minute."""
     fifo, job = tmp_path / "out.csv", write_job(tmp_path)
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -75,6 +89,8 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
         (reason,) = json.loads(ask(f"{url}health")[1])["reasons"]
         assert re.fullmatch(r"nothing was written for \d+ s, although rows are waiting", reason)
         assert json.loads(ask(f"{url}recent.json")[1])["state"]["name"] == "unhealthy"
+        if MISSING is None:
+            check_tile(url)
         # Somebody reads again: everything goes on, and no row is lost.
         feeder.enough.set()
         os.set_blocking(reader, True)

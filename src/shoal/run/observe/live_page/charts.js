@@ -1,7 +1,7 @@
 // Charts of the live page, as inline SVG: lines over time, and bars of buckets.
 
 const NS = "http://www.w3.org/2000/svg";
-const WIDTH = 520, LEFT = 58, RIGHT = 12, TOP = 12, BOTTOM = 28, HEIGHT = 190, ROW = 26;
+const LEFT = 58, RIGHT = 12, TOP = 12, LABEL = 28, BOTTOM = 28, HEIGHT = 190, ROW = 26;
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
 
@@ -42,26 +42,33 @@ export function figure(title, about, keys = []) {
   return { root: element("figure", {}, caption, svg, readout), svg, readout, note, title };
 }
 
+// One unit of a picture is one pixel, so that its words are as large on a phone as on a desk.
+function widen({ svg }, height) {
+  const width = Math.max(Math.round(svg.getBoundingClientRect().width), 240);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.replaceChildren();
+  return width;
+}
+
 // Draw series over time. A null is a gap: nothing is known, or the run was down.
 export function drawLines(chart, times, series, { from, to, unit = "", places, limit, joins = false }) {
-  const { svg } = chart;
-  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
-  svg.replaceChildren();
+  const { svg } = chart, width = widen(chart, HEIGHT);
   const known = series.flatMap(({ values }) => values).filter(value => value !== null);
   if (!known.length) {
-    svg.append(drawn("text", { x: WIDTH / 2, y: HEIGHT / 2, "text-anchor": "middle", class: "soft" },
+    svg.append(drawn("text", { x: width / 2, y: HEIGHT / 2, "text-anchor": "middle", class: "soft" },
       "Nothing to show yet"));
     svg.setAttribute("aria-label", `${chart.title}: nothing to show yet`);
     chart.readout.textContent = "";
     chart.points = [];
     return;
   }
-  const top = ceiling(Math.max(...known, limit?.value ?? 0));
-  const x = at => LEFT + (WIDTH - LEFT - RIGHT) * (at - from) / Math.max(to - from, 1);
-  const y = value => HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * Math.min(value / top, 1);
+  // Above a limit there is room for what it says.
+  const begin = limit ? LABEL : TOP, top = ceiling(Math.max(...known, limit?.value ?? 0));
+  const x = at => LEFT + (width - LEFT - RIGHT) * (at - from) / Math.max(to - from, 1);
+  const y = value => HEIGHT - BOTTOM - (HEIGHT - begin - BOTTOM) * Math.min(value / top, 1);
   for (const part of [0, 0.5, 1]) {
     const value = top * part;
-    svg.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value), class: "grid" }));
+    svg.append(drawn("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value), class: "grid" }));
     svg.append(drawn("text", { x: LEFT - 8, y: y(value) + 5, "text-anchor": "end", class: "soft" },
       compact.format(value)));
   }
@@ -82,8 +89,8 @@ export function drawLines(chart, times, series, { from, to, unit = "", places, l
   });
   if (limit) {
     const at = y(limit.value);
-    svg.append(drawn("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: at, y2: at, class: "limit" }));
-    svg.append(drawn("text", { x: WIDTH - RIGHT, y: at > TOP + 16 ? at - 6 : at + 16, "text-anchor": "end", class: "name" }, limit.text));
+    svg.append(drawn("line", { x1: LEFT, x2: width - RIGHT, y1: at, y2: at, class: "limit" }));
+    svg.append(drawn("text", { x: width - RIGHT, y: at - 6, "text-anchor": "end", class: "name" }, limit.text));
   }
   const latest = series.map(({ name, values }) => {
     const own = values.filter(value => value !== null);
@@ -118,7 +125,7 @@ function listen(chart) {
   chart.listens = true;
   const { svg } = chart;
   svg.addEventListener("pointermove", ({ clientX }) => {
-    const frame = svg.getBoundingClientRect(), x = (clientX - frame.left) * WIDTH / frame.width;
+    const frame = svg.getBoundingClientRect(), x = clientX - frame.left;
     const near = chart.points.map((each, i) => [Math.abs(each.x - x), i]).sort((a, b) => a[0] - b[0]);
     if (near.length) point(chart, near[0][1]);
   });
@@ -141,9 +148,7 @@ export function drawBars(chart, bars, limit) {
     drawLines(chart, [], [], { from: 0, to: 1 });
     return;
   }
-  const label = 132, room = WIDTH - label - 76, height = TOP * 2 + ROW * (bars.length + 1);
-  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-  svg.replaceChildren();
+  const width = widen(chart, TOP * 2 + ROW * (bars.length + 1)), label = 132, room = width - label - 76;
   const most = Math.max(...bars.map(({ count }) => count));
   const shift = i => TOP + ROW * (i + (i >= limit.after ? 1 : 0));
   bars.forEach(({ name, count, kind }, i) => {
@@ -157,8 +162,8 @@ export function drawBars(chart, bars, limit) {
       `${share > 0 && share < 0.1 ? "< 0.1" : share.toFixed(1)} %`));
   });
   const y = TOP + ROW * limit.after + ROW / 2 - 1;
-  svg.append(drawn("line", { x1: label, x2: WIDTH - RIGHT, y1: y + 9, y2: y + 9, class: "limit" }));
-  svg.append(drawn("text", { x: WIDTH - RIGHT, y: y + 3, "text-anchor": "end" }, limit.text));
+  svg.append(drawn("line", { x1: label, x2: width - RIGHT, y1: y + 9, y2: y + 9, class: "limit" }));
+  svg.append(drawn("text", { x: width - RIGHT, y: y + 3, "text-anchor": "end" }, limit.text));
   const words = bars.filter(({ count }) => count).map(({ name, count }) =>
     `${name}: ${(100 * count / all).toFixed(1)} %`);
   svg.setAttribute("aria-label", `${chart.title}. ${words.join("; ")}. ${limit.text}.`);

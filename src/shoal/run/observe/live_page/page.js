@@ -18,7 +18,8 @@ const BARS = {
   groups: figure("People in a group, at its release", ""),
   delay: figure("How long rows were held", ""),
 };
-let range = "recent", lastAnswer = null, lastState = null, timer, jobText = "", eventText = "";
+let range = "recent", lastAnswer = null, lastState = null, lastFound = null, timer, jobText = "", eventText = "";
+let blocked = { seconds: Infinity, grew: -Infinity };
 
 for (const { root } of Object.values(CHARTS)) part("charts").append(root);
 for (const { root } of Object.values(BARS)) part("bars").append(root);
@@ -32,6 +33,7 @@ for (const button of document.querySelectorAll("[data-range]"))
     poll();
   });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+addEventListener("resize", () => { if (lastFound !== null) redraw(lastFound); });
 
 async function poll() {
   clearTimeout(timer);
@@ -95,12 +97,17 @@ function show(found) {
     : `No figures yet. The first come when an interval of ${number(found.interval)} seconds is over, like all others.`;
   else {
     tiles(found, figures);
-    promises(found, figures);
     leftOut(figures);
   }
-  lines(found);
+  lastFound = found;
+  redraw(found);
   events(found.events);
   describe(found.job);
+}
+
+function redraw(found) {
+  if (found.figures !== null) promises(found, found.figures);
+  lines(found);
 }
 
 function tiles(found, figures) {
@@ -123,8 +130,12 @@ function tiles(found, figures) {
     `written in ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
     "entries that a restart would replay"]);
-  if (figures.blocked_seconds) shown.push(["Blocked", `${number(figures.blocked_seconds)} s`,
-    "of this run waited for the output"]);
+  // It is bad while it grows from one interval to the next.
+  const seconds = figures.blocked_seconds ?? 0;
+  blocked = { seconds, grew: seconds > blocked.seconds ? found.now : blocked.grew };
+  const grows = found.now - blocked.grew < 1.5 * found.interval;
+  if (seconds) shown.push(["Blocked", `${number(seconds)} s`,
+    grows ? "waited for the output, and waits" : "waited for the output", grows]);
   if (figures.n_audited !== null) shown.push(["Audited", number(figures.n_audited), "groups of this run, before they left"]);
   if (figures.z !== null) shown.push(["z", number(figures.z), "in force"]);
   if (figures.k_anonymous !== null) shown.push(["Look alike", `${(100 * figures.k_anonymous).toFixed(0)} %`,
@@ -208,7 +219,7 @@ function events(found) {
   const lines = found.map(({ time, level, event, text: said, ...fields }) => {
     const more = Object.entries(fields).map(([key, value]) =>
       `${key.replaceAll("_", " ")} ${typeof value === "number" ? number(value) : value ?? "unknown"}`);
-    const name = element("span", { class: level }, level === "info" ? event : `${level}: ${event}`);
+    const name = element("span", { class: level }, level === "info" || level === event ? event : `${level}: ${event}`);
     return element("li", {}, element("time", { datetime: new Date(time * 1000).toISOString() }, clock(time)),
       name, ...(said ? [` – ${said}`] : []), ...(more.length ? [` (${more.join(", ")})`] : []));
   });
