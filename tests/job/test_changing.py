@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from shoal.audit import Report
-from shoal.errors import CheckpointError, ResourceError
+from shoal.audit import Report, changes_in, without_changes
+from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
 from shoal.job.auditing import audit
@@ -22,6 +24,7 @@ from shoal.job.form import AuditForm, BadRowsForm, CheckpointForm, PolicyForm, P
 from shoal.job.outputs import output_of, trace_of
 from shoal.job.private_outputs import QuarantineSink
 from shoal.job.reporting import report
+from shoal.metrics import summarize
 from shoal.run.pipeline import Run
 from shoal.run.recovery import Checkpointer
 from shoal.run.state.folder import CHECKPOINT, numbers_of, path_of
@@ -105,15 +108,21 @@ class Folder:
         return read_all(self.path / "out.jsonl")
 
     @property
-    def trace(self) -> pa.Table:
+    def lines(self) -> pa.Table:
+        """All lines of the trace."""
         return read_all(self.path / "trace")
 
-    def audit(self) -> Report:
+    @property
+    def trace(self) -> pa.Table:
+        """Its lines about rows."""
+        return without_changes(self.lines)
+
+    def audit(self, *, traced: bool = True) -> Report:
         """The audit of all of it, by the job as it is now."""
         names = self.job.schema.columns
-        return audit(
-            self.job, self.published, original=self.table.select(list(names)), trace=self.trace
-        )
+        original = self.table.select(list(names))
+        trace = self.lines if traced else self.trace
+        return audit(self.job, self.published, original=original, trace=trace)
 
     def people_in_groups(self, first: int, last: int) -> list[int]:
         """How many people each group has that was formed from these input rows."""
@@ -144,6 +153,24 @@ def is_whole(folder: Folder) -> None:
     assert found.verdict == "kept", found
     rows = Counter(line["row"] for line in folder.trace.to_pylist())
     assert rows == Counter(range(len(folder.table)))
+    has_been_traced(folder)
+
+
+def has_been_traced(folder: Folder) -> None:
+    """The trace tells of each change once, as the checkpoints do, before the first row after it."""
+    names = ("what", "weaker", "sections", "rows_in", "taken_in", "published", "latest")
+    kept = [{name: change[name] for name in names} for change in folder.facts["changes"]]
+    assert changes_in(folder.lines) == kept
+    lines = folder.lines.to_pylist()
+    for change in kept:
+        at = next(
+            i
+            for i, line in enumerate(lines)
+            if line["outcome"].startswith("changed") and line["row"] == change["rows_in"]
+        )
+        rows_in = change["rows_in"]
+        assert all(line["row"] < rows_in for line in lines[:at] if line["seq"] is not None)
+        assert all(line["row"] >= rows_in for line in lines[at:])
 
 
 @pytest.mark.parametrize("kill", [False, True])
@@ -334,7 +361,11 @@ def test_of_a_damaged_checkpoint_audit_and_report_say_that_they_cant_tell(folder
     for number in numbers_of(state, CHECKPOINT):
         path = path_of(state, CHECKPOINT, number)
         path.write_bytes(path.read_bytes()[:-1])
-    assert folder.audit()["change of the job"].verdict == "unverifiable"
+    # By the lines of the trace it can; an older trace has none.
+    found = folder.audit()
+    assert found.verdict == "kept", found
+    assert found["k-anonymity, part 1 of 2"].verdict == "kept"
+    assert folder.audit(traced=False)["change of the job"].verdict == "unverifiable"
     made = report(folder.job, folder.published, trace=folder.trace, attacks=[])
     assert "change of the job" in made.html()
 
@@ -364,6 +395,7 @@ def test_z_changes_too(tmp_path: Path) -> None:
     folder.run()
     found = folder.audit()
     assert found.verdict == "kept", found
+    has_been_traced(folder)
     assert folder.facts["changes"][0]["what"] == [
         "policy.z 3 → 5",
         "policy.window {'rows': 200} → {'rows': 100}",
@@ -387,9 +419,87 @@ def test_without_the_key_the_audit_says_that_it_cant_tell(
     folder.run()
     assert folder.audit().verdict == "kept"
     monkeypatch.delenv("THE_KEY")
-    verdict = folder.audit()["change of the job"]
+    assert folder.audit()["change of the job, part 2 of 2"].verdict == "kept"
+    verdict = folder.audit(traced=False)["change of the job"]
     assert verdict.verdict == "unverifiable"
     assert "changed 1 times" in verdict.detail
+
+
+def test_the_trace_alone_tells_what_was_promised(folder: Folder) -> None:
+    folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
+    folder.run(until=300)
+    folder.write(policy="k = 2\nl = 2\ndelay = { rows = 40 }")
+    folder.run(accept_weaker=True)
+    with_state = folder.audit()
+    shutil.rmtree(folder.path / "state")
+    assert folder.audit() == with_state
+    assert "k-anonymity" in [each.name for each in folder.audit(traced=False).verdicts]
+    # The first part is judged by what the line says: by k = 9 it is broken, by k = 2 of today not.
+    lines = folder.lines
+    (change,) = changes_in(lines)
+    change["sections"]["policy"]["k"] = 9
+    said = f"changed {json.dumps(change)}"
+    others = [said if text.startswith("changed") else text for text in lines["outcome"].to_pylist()]
+    stricter = lines.set_column(lines.schema.names.index("outcome"), "outcome", pa.array(others))
+    found = audit(folder.job, folder.published, trace=stricter)
+    assert found["k-anonymity, part 1 of 2"].verdict == "broken"
+    assert found["k-anonymity, part 2 of 2"].verdict == "kept"
+
+
+def test_a_trace_of_another_change_is_noticed(folder: Folder) -> None:
+    folder.run(until=300)
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    folder.run()
+    lines = folder.lines
+    others = [text.replace('"k": 3', '"k": 1') for text in lines["outcome"].to_pylist()]
+    forged = lines.set_column(lines.schema.names.index("outcome"), "outcome", pa.array(others))
+    found = audit(folder.job, folder.published, trace=forged)
+    assert found["change of the job"].verdict == "broken"
+    assert found["k-anonymity, part 1 of 2"].verdict == "kept"
+    broken = [text.replace("sections", "s") for text in lines["outcome"].to_pylist()]
+    lines = lines.set_column(lines.schema.names.index("outcome"), "outcome", pa.array(broken))
+    with pytest.raises(ParameterError, match="a line about a change of the job that can't be read"):
+        audit(folder.job, folder.published, trace=lines)
+
+
+def test_without_a_job_the_audit_says_that_the_promise_changed(folder: Folder) -> None:
+    folder.run(until=300)
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    folder.run()
+    job = folder.job
+    found = audit(job.schema, job.policy, folder.published, trace=folder.lines)
+    assert found["change of the job"].verdict == "unverifiable"
+    assert found["k-anonymity"].verdict == "broken"
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_changes_in_a_row_are_all_traced(folder: Folder, kill: bool) -> None:
+    """A run of the changed job may end, in any way, before it takes in a row."""
+    folder.run(until=300)
+    for k in (4, 5, 6):
+        folder.write(policy=f"k = {k}\nl = 2\ndelay = {{ rows = 40 }}")
+        folder.run(until=0, kill=kill)
+        folder.run(until=0, kill=kill)
+    folder.run(until=400, kill=kill)
+    folder.run()
+    is_whole(folder)
+    assert [change["what"] for change in changes_in(folder.lines)] == [
+        ["policy.k 3 → 4"],
+        ["policy.k 4 → 5"],
+        ["policy.k 5 → 6"],
+    ]
+
+
+def test_a_trace_as_text_tells_of_a_change(folder: Folder, tmp_path: Path) -> None:
+    folder.run(until=300)
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    folder.run()
+    for name in ("trace.csv", "trace.jsonl", "trace.parquet"):
+        write(folder.lines, tmp_path / name)
+        found = audit(folder.job, folder.published, trace=tmp_path / name)
+        assert found["k-anonymity, part 1 of 2"].verdict == "kept"
+        assert "change of the job, part 2 of 2" in [each.name for each in found.verdicts]
+    assert summarize(folder.lines).n_in == N_ROWS
 
 
 def test_a_report_shows_the_change(folder: Folder) -> None:

@@ -199,7 +199,8 @@ def test_a_batch_that_wasnt_written_is_finished_before_all_else(spark, tmp_path)
     with pytest.raises(CheckpointError, match=r"was interrupted"):
         run.to_end(shards=2, migrate=True)
     run.job = job_of(tmp_path, policy=POLICY.replace("k = 4", "k = 5"), more=more)
-    with pytest.raises(CheckpointError, match=r"\[policy\] is not as it was"):
+    refused = r"\[policy\] is not as it was then\. A job on Spark can't change while it lives\."
+    with pytest.raises(CheckpointError, match=refused):
         run.to_end()
     run.job = job_of(tmp_path, policy=POLICY, more=more)
     run.to_end()

@@ -9,8 +9,17 @@ The package can be called: ``shoal.audit(...)`` is `shoal.job.auditing.audit`, w
 frames of any kind.
 """
 
+from shoal.audit.changes import changes_in, without_changes
 from shoal.audit.parts import Part, audit_parts
 from shoal.audit.report import Report, Verdict
 from shoal.audit.run import audit
 
-__all__ = ["Part", "Report", "Verdict", "audit", "audit_parts"]
+__all__ = [
+    "Part",
+    "Report",
+    "Verdict",
+    "audit",
+    "audit_parts",
+    "changes_in",
+    "without_changes",
+]

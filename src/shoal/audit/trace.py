@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.audit.changes import without_changes
 from shoal.audit.columns import Array, column, integers, numbers, positions
 from shoal.errors import ParameterError
 
@@ -68,6 +69,7 @@ class Trace:
 
 def read_trace(table: pa.Table) -> Trace:
     """Read the columns of a trace; refuse a table without them."""
+    table = without_changes(table)
     missing = [name for name in _COLUMNS if name not in table.schema.names]
     if missing:
         raise ParameterError(

@@ -16,7 +16,7 @@ from shoal.audit.evidence import Order, Suppressed
 from shoal.audit.labels import Numeric
 from shoal.engine.base import Anonymizer
 from shoal.io.base import BadRow
-from shoal.job.auditing import Data, read_published, read_table
+from shoal.job.auditing import Data, read_published, read_table, read_trace
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.run.frame import ChunkSource, Gathered, refuse_wall_clock, seed_bytes
@@ -111,7 +111,7 @@ def setting_of(
         published = published.output if published.frame is None else published.frame
     output = read_published(job, published, format)
     given, rows = read_table("original", original, job.schema.columns, job=job)
-    lines = None if trace is None else read_table("trace", trace, None)[0]
+    lines = None if trace is None else read_trace(trace)[0]
     numeric: Numeric = job.publish.numeric
     suppressed: Suppressed = job.publish.suppressed
     order: Order = job.publish.order

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.audit import Part, Report, Verdict, audit_parts
+from shoal.audit import Part, Report, Verdict, audit_parts, changes_in, without_changes
 from shoal.audit.evidence import Loss, Order, Suppressed
 from shoal.audit.labels import Numeric, public_columns
 from shoal.audit.shape import unreadable
@@ -35,7 +35,7 @@ from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["Data", "audit", "read_published", "read_table"]
+__all__ = ["Data", "audit", "read_published", "read_table", "read_trace"]
 
 #: Rows in memory or in a file.
 Data: TypeAlias = Any
@@ -104,7 +104,6 @@ def audit(
         looks = published.publish if isinstance(published, Result) else None
         if looks is not None:
             options = {"numeric": looks.numeric, "suppressed": looks.suppressed} | options
-        parts, unknown = [Part(policy, options)], tuple[Verdict, ...]()
     elif len(what) == 2 and not isinstance(what[0], Schema):
         job, _ = job_of(what[0])
         if options:
@@ -113,7 +112,6 @@ def audit(
             )
         schema, published = job.schema, what[1]
         names = _public(job)
-        parts, unknown = parts_of(job)
         dialect = job.input.dialect if isinstance(job.input, FileInput) else None
     else:
         raise ParameterError(
@@ -134,7 +132,11 @@ def audit(
     given, rows = None, None
     if original is not None:
         given, rows, _ = _table("original", original, schema.columns, None, dialect=dialect)
-    lines = None if trace is None else _table("trace", trace, None, None).table
+    lines, changes = (None, []) if trace is None else read_trace(trace)
+    if job is not None:
+        parts, unknown = parts_of(job, changes)
+    else:
+        parts, unknown = [Part(policy, options)], _unjudged(len(changes))
     report = audit_parts(
         schema, parts, output.table, trace=lines, original=given, original_rows=rows,
         n_unreadable=output.n_bad, files=files_behind(published),
@@ -142,30 +144,24 @@ def audit(
     return dataclasses.replace(report, verdicts=(*report.verdicts, *unknown))
 
 
-def parts_of(job: Job) -> tuple[list[Part], tuple[Verdict, ...]]:
-    """Return the parts of a job whose promise has changed, by its checkpoints.
+def parts_of(
+    job: Job, traced: Sequence[Mapping[str, Any]] = ()
+) -> tuple[list[Part], tuple[Verdict, ...]]:
+    """Return the parts of a job whose promise has changed, and verdicts about what isn't known.
 
-    Without them, or without the key of their seal, it is one part. If they say in clear that it has
-    changed, a verdict says that what was promised before isn't known.
+    Its checkpoints tell, and if they can't be opened, the lines of its trace (``traced``). If
+    neither do, although the checkpoints say in clear that it has changed, it is one part.
     """
-    now = Part(job.policy, _options(job))
-    if job.checkpoints is None:
-        return [now], ()
-    folder = job.checkpoints.folder
-    try:
-        seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
-        found = newest_checkpoint(folder, seal, fall_back=True)
-    except (CheckpointError, JobError, ResourceError):
-        found = None
-    changes = [] if found is None else found.checkpoint.facts.get("changes", [])
-    n = n_changes(folder)
-    if n > len(changes):
+    now, verdicts = Part(job.policy, _options(job)), tuple[Verdict, ...]()
+    changes, n = _kept_changes(job)
+    if changes is None or n > len(changes):
         # Without the key of the seal, or damaged: an older one doesn't know the last change.
-        detail = (
-            f"the job has changed {n:,} times, and the checkpoints that say how can't be opened "
-            "here: all rows were judged by the present promise"
-        )
-        return [now], (Verdict("change of the job", "unverifiable", detail),)
+        changes = traced
+    elif not all(any(_same(each, kept) for kept in changes) for each in traced):
+        detail = "the trace tells of a change that the checkpoints don't know, or know otherwise"
+        verdicts = (Verdict("change of the job", "broken", detail),)
+    if n > len(changes):
+        return [now], _unjudged(n)
     parts, start = [], Part(job.policy)
     for change in changes:
         former = job.under(change["sections"], job.digests)
@@ -179,7 +175,39 @@ def parts_of(job: Job) -> tuple[list[Part], tuple[Verdict, ...]]:
             published=int(change["published"]),
             since=math.nan if change["latest"] is None else float(change["latest"]),
         )
-    return [*parts, dataclasses.replace(start, options=now.options)], ()
+    return [*parts, dataclasses.replace(start, options=now.options)], verdicts
+
+
+def _kept_changes(job: Job) -> tuple[Sequence[Mapping[str, Any]] | None, int]:
+    """Return the changes by the checkpoints of a job, if they can be read, and how many there are.
+
+    The number is in clear, and known without the key of their seal.
+    """
+    if job.checkpoints is None:
+        return None, 0
+    folder = job.checkpoints.folder
+    try:
+        seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
+        found = newest_checkpoint(folder, seal, fall_back=True)
+    except (CheckpointError, JobError, ResourceError):
+        found = None
+    return None if found is None else found.checkpoint.facts.get("changes", []), n_changes(folder)
+
+
+def _same(traced: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:
+    """Return whether a line of a trace and a checkpoint tell of the same change."""
+    return all(traced[name] == kept[name] for name in ("rows_in", "published", "sections"))
+
+
+def _unjudged(n_changes: int) -> tuple[Verdict, ...]:
+    """Return a verdict about changes of a job whose former promises aren't known here, if any."""
+    if not n_changes:
+        return ()
+    detail = (
+        f"the job has changed {n_changes:,} times, and neither its checkpoints nor the lines of a "
+        "trace can be read here with the job: all rows were judged by the present promise"
+    )
+    return (Verdict("change of the job", "unverifiable", detail),)
 
 
 def _options(job: Job) -> dict[str, Any]:
@@ -271,6 +299,12 @@ def read_published(job: Job, published: Data, form: str | None = None) -> pa.Tab
             "output, or use the output as the run wrote it."
         )
     return found.table
+
+
+def read_trace(trace: Data) -> tuple[pa.Table, list[dict[str, Any]]]:
+    """Return the lines of a trace that are about rows, and the changes of the job in it."""
+    lines = _table("trace", trace, None, None).table
+    return without_changes(lines), changes_in(lines)
 
 
 def read_table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from shoal.job.auditing import (
     parts_of,
     read_published,
     read_table,
+    read_trace,
 )
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
@@ -107,12 +108,12 @@ def report(
         original = trace = population = None
     if watch is not None:
         watch("reading")
-    release = release_of(job, published, format)
+    lines, changes = (None, []) if trace is None else read_trace(trace)
+    release = release_of(job, published, format, changes)
     if original is not None:
         given, rows = read_table("original", original, job.schema.columns, job=job)
         release = dataclasses.replace(release, original=given, original_rows=rows)
-    if trace is not None:
-        release = dataclasses.replace(release, trace=read_table("trace", trace, None)[0])
+    release = dataclasses.replace(release, trace=lines)
     if population is not None:
         if job.policy.per_value:
             raise ParameterError(
@@ -136,14 +137,22 @@ def report(
     return build(release, attacks=made, audience=audience)
 
 
-def release_of(job: Job, published: Data, form: str | None = None) -> Release:
-    """Return the release of a job, without the original and the trace."""
+def release_of(
+    job: Job,
+    published: Data,
+    form: str | None = None,
+    changes: Sequence[Mapping[str, Any]] = (),
+) -> Release:
+    """Return the release of a job, without the original and the trace.
+
+    ``changes`` are those of the job that its trace tells of.
+    """
     publish = {
         field.name: getattr(job.publish, field.name) for field in dataclasses.fields(job.publish)
     }
     publish["pseudonym"] = None if job.publish.pseudonym is None else str(job.publish.pseudonym)
     text = json.dumps(dict(job.digests), sort_keys=True)
-    parts, unknown = parts_of(job)
+    parts, unknown = parts_of(job, changes)
     return Release(
         job.schema,
         job.policy,

@@ -20,6 +20,7 @@ from shoal.metrics.loss import Loss
 from shoal.metrics.pollution import Pollution
 from shoal.metrics.reuse import Reuse
 from shoal.metrics.suppression import Suppression
+from shoal.metrics.trace_lines import rows_of
 from shoal.metrics.wording import html_lines, percent
 from shoal.metrics.z.counts import ZCounts
 
@@ -266,6 +267,7 @@ def summarize(trace: pa.Table, k: int = 2) -> Summary:
             f"lacks the columns {', '.join(missing)}",
             fix="Give the file that the run wrote with --trace",
         )
+    trace = rows_of(trace)
     outcomes = np.asarray(trace.column("outcome").to_numpy(), dtype=object)
     outcome = np.full(len(outcomes), -1, dtype=np.int8)
     for code, name in ((GROUP, "group"), (REUSE, "reuse"), (SUPPRESSED, "suppressed")):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import ParameterError
 
-__all__ = ["by_shard", "decided_lines", "numbers"]
+__all__ = ["by_shard", "decided_lines", "numbers", "rows_of"]
 
 _DECIDED = ("group", "reuse", "suppressed")
 
@@ -27,6 +27,17 @@ def decided_lines(trace: pa.Table, *names: str) -> pa.Table:
         )
     outcome: Any = trace.column("outcome").cast(pa.string())
     return trace.filter(pc.is_in(outcome, value_set=pa.array(_DECIDED)))
+
+
+def rows_of(trace: pa.Table) -> pa.Table:
+    """Return the lines that are about rows, without those about changes of the job.
+
+    >>> trace = pa.table({"row": [0, 1], "outcome": ["group", 'changed {"what": []}']})
+    >>> rows_of(trace)["row"].to_pylist()
+    [0]
+    """
+    outcome: Any = trace.column("outcome").cast(pa.string())
+    return trace.filter(pc.invert(pc.starts_with(outcome, "changed ").fill_null(False)))
 
 
 def by_shard(lines: pa.Table) -> list[pa.Table]:

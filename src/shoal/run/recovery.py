@@ -157,7 +157,10 @@ class Checkpointer:
             try:
                 number = self.cut()
                 self.sync(self.append(Change(recovery.job_digest)))
-                self.save(number, *carry(found))
+                facts, arrays, batches = carry(found)
+                # The first run of this job writes it to the trace; none may have since the last.
+                facts["untraced"] = found.facts.get("untraced", 0) + 1
+                self.save(number, facts, arrays, batches)
             finally:
                 self.close()
 

@@ -417,7 +417,9 @@ class Run:
         if self._n_before:
             self._shortfall.miss()
         marks = facts["marks"]
-        self._writer.resume(facts["seq"], marks)
+        n_untraced = facts.get("untraced", 0)
+        changes = facts["changes"][-n_untraced:] if n_untraced else ()
+        self._writer.resume(facts["seq"], marks, changes)
         quarantine.resume(marks.get("quarantine", {}))
         self._position = facts["position"]
         if self._position is not None:

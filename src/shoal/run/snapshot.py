@@ -70,8 +70,9 @@ def read_snapshot(pipeline: Pipeline, code: str, data: object, seal: str | None)
         what = [name for name in changed if name != "code"]
         words = what[0] if len(what) == 1 else f"{', '.join(what[:-1])} and {what[-1]}"
         raise CheckpointError(
-            f"snapshot: was taken under another {words}: what it holds doesn't keep this promise. "
-            "Restore it into a stream with the same parameters, or start a new one."
+            f"snapshot: was taken under another {words}: what it holds doesn't keep this promise, "
+            "and a stream can't change while it holds rows. Restore it into a stream with the same "
+            "parameters and flush that; then start a new one."
         )
     return CoreState(found.facts, found.arrays, found.batches)
 

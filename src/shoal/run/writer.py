@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,7 @@ class Writer:
         # Where a resumed run continues: the next row of the output, and the marks of the sinks.
         self._seq = 0
         self._marks: dict[str, CommitMark] | None = None
+        self._changes: Sequence[Mapping[str, Any]] = ()
         self._on_release, self._inspect = on_release, inspect
         self._tasks: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE)
         self._failure: BaseException | None = None
@@ -115,8 +117,10 @@ class Writer:
         if self._trace is not None:
             subject = subject_type(self._schema, types)
             mark = None if marks is None else marks.get("trace", {})
-            columns = z_trace_schema if self._per_value else trace_schema
-            self._lines = self._trace.open(columns(subject), mark)
+            columns = (z_trace_schema if self._per_value else trace_schema)(subject)
+            self._lines = self._trace.open(columns, mark)
+            for change in self._changes:
+                self._lines.write(_change_line(columns, change))
             self._tracer = make_tracer(
                 self._schema, self._lines, subject, per_value=self._per_value
             )
@@ -152,9 +156,17 @@ class Writer:
             if factory is not None:
                 factory.check()
 
-    def resume(self, seq: int, marks: dict[str, CommitMark]) -> None:
-        """Continue with row ``seq`` of the output and the sinks at their marks; before `open`."""
-        self._seq, self._marks = seq, marks
+    def resume(
+        self,
+        seq: int,
+        marks: dict[str, CommitMark],
+        changes: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Continue with row ``seq`` of the output and the sinks at their marks; before `open`.
+
+        ``changes`` are those of the job that the trace doesn't tell of yet.
+        """
+        self._seq, self._marks, self._changes = seq, marks, changes
 
     def write(
         self,
@@ -315,3 +327,21 @@ class Writer:
         arrived_s = np.asarray(departures.payload.column(ARRIVED_S))
         in_time = departures.left_s - arrived_s <= self._patience
         self.n_late += int(np.count_nonzero(in_time & (now - arrived_s > self._patience)))
+
+
+def _change_line(columns: pa.Schema, change: Mapping[str, Any]) -> pa.RecordBatch:
+    """Return the line of a trace that tells of a change of the job.
+
+    Its numbers are those of the first row under the new promise. What was promised before is in
+    its outcome: the columns stay as they were when the trace was begun.
+    """
+    said = {name: change[name] for name in ("time", "what", "weaker", "sections")}
+    line = {
+        "row": change["rows_in"],
+        "outcome": f"changed {json.dumps(said, sort_keys=True, ensure_ascii=False)}",
+        "arrived": change["taken_in"],
+        "arrived_s": change["latest"],
+        "seq": change["published"],
+    }
+    arrays = [pa.array([line.get(column.name)], column.type) for column in columns]
+    return pa.record_batch(arrays, schema=columns)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.audit.changes import without_changes
 from shoal.audit.columns import Array, column, integers, numbers, positions
 from shoal.errors import ParameterError
 
@@ -62,6 +63,7 @@ def read_cell_trace(table: pa.Table, attributes: Sequence[str]) -> CellTrace:
     attributes
         The names of the quasi attributes.
     """
+    table = without_changes(table)
     missing = [name for name in _COLUMNS if name not in table.schema.names]
     if missing:
         raise ParameterError(

@@ -40,6 +40,7 @@ _COMPARED = (
     " Files and folders are compared by format and by their place as seen from the folder of the "
     "checkpoints, topics by name: job, files and state can move together."
 )
+_FIX = "Restore that job, or drain with it first, or start again with another folder."
 _RESTART = "Start again with another folder: docs/checkpoints.md says from where."
 
 
@@ -197,9 +198,9 @@ class Store:
 
 
 def read_checkpoint(
-    path: Path, number: int, job: Mapping[str, str], seal: Seal | None
+    path: Path, number: int, job: Mapping[str, str], seal: Seal | None, *, fix: str = _FIX
 ) -> tuple[Heading, Checkpoint]:
-    """Read a checkpoint that must be of this job.
+    """Read a checkpoint that must be of this job; ``fix`` says what to do if it isn't.
 
     Raises
     ------
@@ -218,8 +219,7 @@ def read_checkpoint(
         what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
         raise CheckpointError(
             f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
-            f"as it was then.{compared} Restore that job, or drain with it first, or start again "
-            "with another folder."
+            f"as it was then.{compared} {fix}"
         )
     return heading, checkpoint
 

@@ -24,6 +24,12 @@ from shoal.run.state.store import read_checkpoint
 
 __all__ = ["Versions"]
 
+#: What to do about a changed job. Only Spark's states are kept in such files.
+_FIX = (
+    "A job on Spark can't change while it lives. Restore that job; or drain with it, and start the "
+    "new one with another folder and another output."
+)
+
 
 class Versions:
     """Save and load the files of one kind in a folder.
@@ -91,7 +97,7 @@ class Versions:
             If it can't be read.
         """
         path = path_of(self._folder, self._kind, number)
-        return read_checkpoint(path, number, self._job, self._seal)[1]
+        return read_checkpoint(path, number, self._job, self._seal, fix=_FIX)[1]
 
     def stamp(self, number: int) -> tuple[int, ...]:
         """Return the identity of a file: it changes when the file is written again.
