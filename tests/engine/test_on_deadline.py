@@ -105,6 +105,15 @@ def test_a_row_is_due_when_its_seconds_are_over(kind: Any) -> None:
 
 
 @WINDOW
+@pytest.mark.parametrize("times", [(np.nan, 5.0), (5.0, np.nan)])
+def test_the_row_that_comes_tells_when_it_is(kind: Any, times: tuple[float, float]) -> None:
+    rows = stream([(20, "a"), (30, "b")], policy(2, 1))
+    decided = rows.start(kind()).push(rows.codes._replace(times=np.array(times)))
+    assert groups(decided) == [{0, 1}]
+    assert decided.published_s.tolist() == pytest.approx([times[1]] * 2, nan_ok=True)
+
+
+@WINDOW
 def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
     rows = [(20, "a"), (20, "b"), (90, "c"), (91, "d"), (92, "e")]
     decided = play(kind(), stream(rows, policy(2, 100)))
@@ -178,6 +187,28 @@ def test_evenness_is_asked_again_before_a_row_joins(kind: Any) -> None:
     assert outcomes(before_the_end(kind(**ALONE), stream(rows, promise)))[2] == "suppressed"
     plain = stream(rows, policy(2, 1, DistinctLDiversity(2)))
     assert outcomes(before_the_end(kind(**ALONE), plain))[2] == "reuse"
+
+
+@WINDOW
+def test_company_that_isnt_diverse_takes_in_an_eighth_more_and_is_shuffled(kind: Any) -> None:
+    """Of 18 rows that join, the one that came 17th has another value; 16, then 18 are tried."""
+    formed = [(float(n), n, n % 2) for n in range(16)]
+    joining = [(15.0, n, int(n == 32)) for n in range(16, 34)]
+    promise = policy(16, 17, DistinctLDiversity(2))
+    decided = before_the_end(kind(kept=1, joins="together"), stream([*formed, *joining], promise))
+    assert groups(decided)[0] == set(range(16))
+    joined = decided.rows[decided.outcomes == Outcome.reuse].tolist()
+    assert sorted(joined) == list(range(16, 34))
+    # In order by chance: once in 18! runs.
+    assert joined != sorted(joined)
+
+
+@WINDOW
+def test_rows_that_join_alone_leave_in_their_order(kind: Any) -> None:
+    rows = [(20, n) for n in range(12)]
+    decided = play(kind(**ALONE), stream(rows, policy(2, 11)))
+    joined = decided.rows[decided.outcomes == Outcome.reuse].tolist()
+    assert joined == list(range(2, 12))
 
 
 # -- gaps ------------------------------------------------------------------------------------------
