@@ -190,17 +190,23 @@ def test_evenness_is_asked_again_before_a_row_joins(kind: Any) -> None:
 
 
 @WINDOW
-def test_company_that_isnt_diverse_takes_in_an_eighth_more_and_is_shuffled(kind: Any) -> None:
-    """Of 18 rows that join, the one that came 17th has another value; 16, then 18 are tried."""
-    formed = [(float(n), n, n % 2) for n in range(16)]
-    joining = [(15.0, n, int(n == 32)) for n in range(16, 34)]
-    promise = policy(16, 17, DistinctLDiversity(2))
+@pytest.mark.parametrize(("k", "delay", "last"), [(16, 17, 33), (2, 3, 4)])
+def test_company_that_isnt_diverse_takes_in_an_eighth_more(
+    kind: Any, k: int, delay: int, last: int
+) -> None:
+    """Of the rows that join, the one that came after k has another value.
+
+    With 16 people, 16 and then 18 are tried; with 2, 2 and then 3.
+    """
+    formed = [(float(n), n, n % 2) for n in range(k)]
+    joining = [(k - 1.0, n, int(n == 2 * k)) for n in range(k, k + delay + 1)]
+    promise = policy(k, delay, DistinctLDiversity(2))
     decided = before_the_end(kind(kept=1, joins="together"), stream([*formed, *joining], promise))
-    assert groups(decided)[0] == set(range(16))
+    assert groups(decided)[0] == set(range(k))
     joined = decided.rows[decided.outcomes == Outcome.reuse].tolist()
-    assert sorted(joined) == list(range(16, 34))
-    # In order by chance: once in 18! runs.
-    assert joined != sorted(joined)
+    assert sorted(joined) == list(range(k, last + 1))
+    # They are shuffled. Of 18 rows, that leaves them in order once in 18! runs.
+    assert k == 2 or joined != sorted(joined)
 
 
 @WINDOW

@@ -89,6 +89,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     **_checker("sensitive_values"),
     **_checker("window_counts", "window_counts", "measured"),
     **_audit("arrival", "tests/audit/test_arrival.py"),
+    "audit/changes.py": ("tests/audit/test_changes.py",),
     **_audit("conservation"),
     **_audit("cover"),
     **_audit("delay"),

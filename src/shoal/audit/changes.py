@@ -19,6 +19,7 @@ from shoal.errors import ParameterError
 __all__ = ["changes_in", "without_changes"]
 
 _CHANGED = "changed "
+_COUNTS = ("rows_in", "taken_in", "published")
 
 
 def changes_in(trace: pa.Table) -> list[dict[str, Any]]:
@@ -57,7 +58,7 @@ def changes_in(trace: pa.Table) -> list[dict[str, Any]]:
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         found = []
-    if not found or any(each[name] < 0 for each in found for name in ("rows_in", "published")):
+    if not found or any(each[name] < 0 for each in found for name in _COUNTS):
         raise ParameterError(
             "trace",
             "has a line about a change of the job that can't be read",
