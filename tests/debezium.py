@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shoal.testing._broker_jars import connect_jars, java
-from shoal.testing.broker import JAVA_OPTIONS, LOG_OPTION
+from shoal.testing._server import JAVA_OPTIONS
+from shoal.testing.broker import LOG_OPTION
 
 #: How long, in seconds, something may take to start; Connect mostly takes ten.
 START_SECONDS = 180.0

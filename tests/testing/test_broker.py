@@ -242,14 +242,14 @@ def test_a_broker_that_ends_while_starting(monkeypatch, tmp_path):
 
 def test_a_broker_that_never_answers(monkeypatch, tmp_path):
     fake_java(monkeypatch, tmp_path, 'case "$*" in *StorageTool*) exit 0;; esac; exec sleep 60')
-    monkeypatch.setattr(broker, "START_SECONDS", 0.2)
+    monkeypatch.setattr(Broker, "START_SECONDS", 0.2)
     with pytest.raises(NoBrokerError, match="none answers"), Broker():
         pass
 
 
 def test_a_broker_that_doesnt_end_is_killed(monkeypatch, tmp_path):
     fake_java(monkeypatch, tmp_path, "trap '' TERM; while :; do sleep 0.1; done")
-    monkeypatch.setattr(broker, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(Broker, "STOP_SECONDS", 0.2)
     monkeypatch.setattr(Broker, "_format", lambda *_: None)
     monkeypatch.setattr(Broker, "_wait_until_ready", lambda _: None)
     with Broker() as stubborn:

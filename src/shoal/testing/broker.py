@@ -15,22 +15,21 @@ import argparse
 import importlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import ResourceError, install_hint
 from shoal.testing._broker_jars import NoBrokerError, java, kafka_jars
 from shoal.testing._broker_security import PLAIN, SCRAM, Security
+from shoal.testing._server import JAVA_OPTIONS, Server, tail
 from shoal.testing.certificates import Authority
 
 __all__ = ["Broker", "NoBrokerError", "create_topics", "find_broker", "main"]
@@ -39,16 +38,10 @@ __all__ = ["Broker", "NoBrokerError", "create_topics", "find_broker", "main"]
 ENVIRONMENT = "SHOAL_TEST_KAFKA"
 #: The environment variable with the password of ``--user``.
 PASSWORD = "KAFKA_PASSWORD"
-#: How long, in seconds, a broker may take to start and to stop. Mostly it takes three.
-START_SECONDS, STOP_SECONDS = 180.0, 20.0
-#: A small, quick Java: this broker serves one machine for a short while.
-JAVA_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 LOG_OPTION = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
-#: A guard reads the process id from its pipe, and kills the process when the pipe is closed.
-GUARD = ("sh", "-c", 'read -r pid && { read -r _; kill -9 "$pid"; } 2>/dev/null')
 
 
-class Broker:
+class Broker(Server):
     """A Kafka broker of one node on the loopback interface.
 
     Parameters
@@ -67,6 +60,8 @@ class Broker:
         Whether clients need a certificate, too.
     settings
         Further settings of the broker, as its ``server.properties`` names them.
+    cluster
+        The id of the cluster that it is a node of, if that isn't one of its own.
 
     Raises
     ------
@@ -82,6 +77,10 @@ class Broker:
             ...  # bootstrap servers: broker.address
     """
 
+    WHAT = "Kafka broker"
+    #: Mostly it takes three.
+    START_SECONDS = 60.0
+
     def __init__(
         self,
         *,
@@ -92,17 +91,18 @@ class Broker:
         tls: Authority | None = None,
         mutual: bool = False,
         settings: Mapping[str, object] | None = None,
+        cluster: str | None = None,
     ) -> None:
+        super().__init__()
         self._java = java()
         self._jars = kafka_jars()
         self._security = Security(users or {}, mechanism, tls, mutual=mutual)
         self._more = dict(settings or {})
+        self._cluster = cluster or urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._ports = _free_ports(port)
         self._is_ours = folder is None
         self._folder = Path(tempfile.mkdtemp(prefix="shoal-kafka-")) if folder is None else folder
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
@@ -114,22 +114,6 @@ class Broker:
         """The settings that a client needs to connect, as librdkafka names them."""
         return {"bootstrap.servers": self.address, **self._security.client}
 
-    @property
-    def pid(self) -> int | None:
-        """The process id while it runs, else None."""
-        return None if self._process is None else self._process.pid
-
-    def __enter__(self) -> Broker:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     def start(self) -> None:
         """Start it, and wait until it answers; after `kill`, on the same port and data."""
         if self._process is not None:
@@ -139,63 +123,14 @@ class Broker:
         settings.write_text("".join(f"{key}={value}\n" for key, value in self._settings().items()))
         data = self._folder / "data"
         if not (data / "meta.properties").exists():
-            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            self._format(settings, cluster)
-        # In a session of its own, so that a signal to our process group doesn't reach it.
-        self._guard = subprocess.Popen(GUARD, stdin=subprocess.PIPE, start_new_session=True)
-        with (self._folder / "broker.log").open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command("kafka.Kafka", settings),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # Ctrl-C at the terminal is for this process, which stops the broker.
-                start_new_session=True,
-            )
-        assert self._guard.stdin is not None
-        self._guard.stdin.write(f"{self._process.pid}\n".encode())
-        self._guard.stdin.flush()
-        self._wait_until_ready()
+            self._format(settings)
+        self._run(self._command("kafka.Kafka", settings), self._folder / "broker.log")
 
     def stop(self) -> None:
         """Stop it, cleanly if possible; remove its data, unless the folder was given."""
-        if self._process is not None:
-            self.resume()
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-            self._reap()
+        super().stop()
         if self._is_ours:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def kill(self) -> None:
-        """Kill it, as a crash would. `start` starts it again."""
-        if self._process is not None:
-            self._process.kill()
-            self._reap()
-
-    def pause(self) -> None:
-        """Suspend it: it keeps its connections and doesn't answer."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Resume it after `pause`."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-
-    def _reap(self) -> None:
-        assert self._process is not None
-        assert self._guard is not None
-        # The guard is killed first: once the process is reaped, its id may be reused.
-        self._guard.kill()
-        self._guard.wait()
-        assert self._guard.stdin is not None
-        self._guard.stdin.close()
-        self._process.wait()
-        self._process = self._guard = None
 
     def _settings(self) -> dict[str, object]:
         protocol = self._security.protocol
@@ -232,35 +167,24 @@ class Broker:
             *(str(word) for word in words),
         ]  # fmt: skip
 
-    def _format(self, settings: Path, cluster: str) -> None:
+    def _format(self, settings: Path) -> None:
         command = self._command(
-            "kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", settings,
+            "kafka.tools.StorageTool", "format", f"--cluster-id={self._cluster}", "-c", settings,
             *self._security.format_words,
         )  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise NoBrokerError(f"no Kafka broker: its folder can't be made: {_tail(done.stderr)}")
+            raise NoBrokerError(f"no Kafka broker: its folder can't be made: {tail(done.stderr)}")
 
-    def _wait_until_ready(self) -> None:
-        assert self._process is not None
-        end = time.monotonic() + START_SECONDS
-        while time.monotonic() < end:
-            if self._process.poll() is not None:
-                why = _tail((self._folder / "broker.log").read_text(errors="replace"))
-                self._reap()
-                raise NoBrokerError(f"no Kafka broker: it ended while starting: {why}")
-            try:
-                socket.create_connection(("127.0.0.1", self._ports[0]), 1).close()
-            except OSError:
-                time.sleep(0.05)
-                continue
-            # The rest of the time is for its first answer.
-            left = max(1.0, end - time.monotonic())
-            with _raised_as(NoBrokerError, "no Kafka broker: it doesn't answer"):
-                _admin(self.client).list_topics(timeout=left)
-            return
-        self.kill()
-        raise NoBrokerError(f"no Kafka broker: none answers after {START_SECONDS:.0f} seconds")
+    def _answers(self, seconds: float) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self._ports[0]), 1).close()
+        except OSError:
+            return False
+        # The rest of the time is for its first answer.
+        with _raised_as(NoBrokerError, "no Kafka broker: it doesn't answer"):
+            _admin(self.client).list_topics(timeout=max(1.0, seconds))
+        return True
 
 
 @contextmanager
@@ -352,22 +276,12 @@ def main(words: Sequence[str] | None = None) -> int:
         if options.at:
             _say_topics(create_topics({"bootstrap.servers": options.at}, topics))
             return 0
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            with (
-                _asked_for(options) as broker,
-                suppress(KeyboardInterrupt),
-            ):
-                _say_topics(create_topics(broker.client, topics))
-                print(f"Kafka is ready at {broker.address}. Ctrl-C ends it.", flush=True)
-                while True:
-                    signal.pause()
-            return 0
-        finally:
-            signal.signal(signal.SIGTERM, before)
+        broker = _asked_for(options)
+        broker.serve(lambda: _say_ready(broker, topics))
     except ResourceError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    return 0
 
 
 def _asked_for(options: argparse.Namespace) -> Broker:
@@ -380,6 +294,11 @@ def _asked_for(options: argparse.Namespace) -> Broker:
         tls=None if options.tls is None else Authority(options.tls),
         mutual=options.mutual,
     )
+
+
+def _say_ready(broker: Broker, topics: Sequence[str]) -> None:
+    _say_topics(create_topics(broker.client, topics))
+    print(f"Kafka is ready at {broker.address}. Ctrl-C ends it.", flush=True)
 
 
 def _say_topics(names: Sequence[str]) -> None:
@@ -405,11 +324,6 @@ def _free_ports(port: int | None) -> tuple[int, int]:
             first.bind(("127.0.0.1", 0))
         second.bind(("127.0.0.1", 0))
         return port or first.getsockname()[1], second.getsockname()[1]
-
-
-def _tail(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " / ".join(lines[-3:]) or "it didn't say why"
 
 
 if __name__ == "__main__":

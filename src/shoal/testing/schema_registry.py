@@ -13,30 +13,25 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import socket
-import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from shoal.errors import ResourceError
-from shoal.testing._broker_jars import NoBrokerError, java, registry_app
-from shoal.testing.broker import GUARD, JAVA_OPTIONS
+from shoal.testing._broker_jars import java, registry_app
+from shoal.testing._server import JAVA_OPTIONS, Server
 
 __all__ = ["SchemaRegistry", "find_registry", "main"]
 
 #: The environment variable that names a registry to test with, instead of one of our own.
 ENVIRONMENT = "SHOAL_TEST_REGISTRY"
-#: How long, in seconds, a registry may take to start and to stop. Mostly it takes twelve.
-START_SECONDS, STOP_SECONDS = 180.0, 20.0
 
 
-class SchemaRegistry:
+class SchemaRegistry(Server):
     """A schema registry on the loopback interface, that refuses incompatible schemas.
 
     Parameters
@@ -57,92 +52,44 @@ class SchemaRegistry:
             ...  # input.registry: registry.address
     """
 
+    WHAT = "schema registry"
+    #: Mostly it takes twelve.
+    START_SECONDS = 180.0
+
     def __init__(self, port: int | None = None) -> None:
+        super().__init__()
         self._java, self._jar = java(), registry_app()
         with socket.socket() as free:
             free.bind(("127.0.0.1", port or 0))
             self._port = int(free.getsockname()[1])
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
         """Where it answers."""
         return f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
 
-    def __enter__(self) -> SchemaRegistry:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     def start(self) -> None:
         """Start it, empty, and wait until it answers; after `stop`, on the same port."""
-        # In a session of its own, so that a signal to our process group doesn't reach it.
-        self._guard = subprocess.Popen(GUARD, stdin=subprocess.PIPE, start_new_session=True)
+        if self._process is not None:
+            return
         command = [
             self._java, *JAVA_OPTIONS, "-Dquarkus.http.host=127.0.0.1",
             f"-Dquarkus.http.port={self._port}", "-Dquarkus.log.level=WARN",
             "-jar", str(self._jar),
         ]  # fmt: skip
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, start_new_session=True, cwd=tempfile.gettempdir(),
-        )  # fmt: skip
-        assert self._guard.stdin is not None
-        self._guard.stdin.write(f"{self._process.pid}\n".encode())
-        self._guard.stdin.flush()
+        self._run(command, folder=tempfile.gettempdir())
+
+    def _answers(self, seconds: float) -> bool:
+        body = b'{"compatibility": "BACKWARD"}'
+        request = urllib.request.Request(f"{self.address}/config", body, method="PUT")
+        request.add_header("Content-Type", "application/vnd.schemaregistry.v1+json")
         try:
-            self._wait_until_ready()
-        except BaseException:
-            self.stop()
-            raise
-
-    def stop(self) -> None:
-        """Stop it; what was registered is gone."""
-        if self._process is None or self._guard is None:
-            return
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-        # The guard is killed first: once the process is reaped, its id may be reused.
-        self._guard.kill()
-        self._guard.wait()
-        assert self._guard.stdin is not None
-        self._guard.stdin.close()
-        self._process.wait()
-        self._process = self._guard = None
-
-    def pause(self) -> None:
-        """Suspend it: it keeps its connections and doesn't answer."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Resume it after `pause`."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-
-    def _wait_until_ready(self) -> None:
-        assert self._process is not None
-        end = time.monotonic() + START_SECONDS
-        while time.monotonic() < end:
-            if self._process.poll() is not None:
-                raise NoBrokerError("no schema registry: it ended while starting")
-            with suppress(OSError, urllib.error.URLError):
-                with urllib.request.urlopen(f"{self.address}/subjects", timeout=5) as answer:
+            for what in (f"{self.address}/subjects", request):
+                with urllib.request.urlopen(what, timeout=min(5.0, seconds)) as answer:
                     answer.read()
-                body = b'{"compatibility": "BACKWARD"}'
-                request = urllib.request.Request(f"{self.address}/config", body, method="PUT")
-                request.add_header("Content-Type", "application/vnd.schemaregistry.v1+json")
-                with urllib.request.urlopen(request, timeout=5) as answer:
-                    answer.read()
-                return
-            time.sleep(0.1)
-        raise NoBrokerError(f"no schema registry: none answers after {START_SECONDS:.0f} seconds")
+        except (OSError, urllib.error.URLError):
+            return False
+        return True
 
 
 @contextmanager
@@ -169,18 +116,14 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--port", type=int, default=8081, help="where it listens (8081)")
     options = parser.parse_args(words)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with SchemaRegistry(options.port) as registry, suppress(KeyboardInterrupt):
-            print(f"A schema registry is ready at {registry.address}. Ctrl-C ends it.", flush=True)
-            while True:
-                signal.pause()
-        return 0
+        registry = SchemaRegistry(options.port)
+        text = f"A schema registry is ready at {registry.address}. Ctrl-C ends it."
+        registry.serve(lambda: print(text, flush=True))
     except (ResourceError, OSError) as error:
         print(error, file=sys.stderr)
         return error.exit_code if isinstance(error, ResourceError) else 4
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return 0
 
 
 if __name__ == "__main__":
