@@ -41,9 +41,8 @@ def changes_in(trace: pa.Table) -> list[dict[str, Any]]:
     try:
         counts = [integers(column(lines, name)).tolist() for name in ("row", "arrived", "seq")]
         latest = numbers(column(lines, "arrived_s")).tolist()
-        said = [
-            json.loads(text.removeprefix(_CHANGED)) for text in column(lines, "outcome").to_pylist()
-        ]
+        outcomes: Array = column(lines, "outcome")
+        said = [json.loads(text.removeprefix(_CHANGED)) for text in outcomes.to_pylist()]
         found = [
             {
                 "what": [str(each) for each in one["what"]],
