@@ -9,7 +9,15 @@ from shoal.io.base import Span
 from shoal.run.state.heading import make_heading
 from shoal.run.state.journal import Journal, Read
 from shoal.run.state.seal import Seal
-from shoal.run.state.segment import FORMAT, MAGIC, Segment, closing_record, new_heading, record
+from shoal.run.state.segment import (
+    FORMAT,
+    MAGIC,
+    Segment,
+    closing_record,
+    new_heading,
+    record,
+    resealed,
+)
 from tests.run.state.world import ENTRIES, SEAL, SEALS, read, segment_path, write
 
 
@@ -59,6 +67,27 @@ def test_records_cant_be_dropped_moved_or_doubled(tmp_path, seal) -> None:
             read(tmp_path, seal)
         with pytest.raises(CheckpointError, match="is in the place of"):
             Journal(tmp_path, 0, seal)
+
+
+@SEALS
+def test_a_segment_under_another_key_has_the_same_entries(tmp_path, seal) -> None:
+    write(tmp_path, ENTRIES[:2], ENTRIES[2:], seal=seal)
+    last = segment_path(tmp_path, 1)
+    # A crash has left a torn record behind the others.
+    heading = Segment(last, 1).heading
+    torn = record(heading, len(list(Segment(last, 1).records())), ['["flush",1.0]'], seal)
+    last.write_bytes(last.read_bytes() + torn[:-1])
+    other = Seal(b"other key".ljust(32, b"."))
+    for number in (0, 1):
+        path = segment_path(tmp_path, number)
+        whole = len(path.read_bytes()) - (len(torn) - 1 if number else 0)
+        data = resealed(path, number, seal, other)
+        # Sealing adds the same to each record.
+        assert seal is None or len(data) == whole
+        path.write_bytes(data)
+    assert read(tmp_path, other) == ENTRIES
+    with pytest.raises(CheckpointError, match="sealed with"):
+        read(tmp_path, seal)
 
 
 def test_a_segment_of_another_journal_is_refused(tmp_path) -> None:
