@@ -18,6 +18,7 @@ from shoal.arrow.z.trace import z_trace_schema
 from shoal.io.base import Span
 from shoal.run.state import checkpoint, private_files, segment
 from shoal.run.state.checkpoint import Checkpoint, checkpoint_bytes
+from shoal.run.writer import _change_line
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 VERSIONS = (Path(__file__).parents[2] / "docs" / "versions.md").read_text(encoding="utf-8")
@@ -100,7 +101,7 @@ def test_the_formats_of_the_pages_are_those_that_are_written() -> None:
 
 
 def test_the_columns_of_a_trace_are_those_of_the_page() -> None:
-    table = PAGE.partition("## Trace")[2].partition("## Quarantine")[0]
+    table, _, change = PAGE.partition("## Trace")[2].partition("### A change in the trace")
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|:]+?)(?::[^|]*)? \|", table, re.M))
     schema = trace_schema(pa.string())
     assert list(rows) == schema.names
@@ -112,3 +113,9 @@ def test_the_columns_of_a_trace_are_those_of_the_page() -> None:
     extra = [name for name in z_trace_schema(pa.string()).names if name not in rows]
     assert extra == ["attribute", "level", "z"]
     assert all(f"`{name}`" in table for name in [*extra, "shard"])
+    names = ("time", "what", "weaker", "sections", "rows_in", "taken_in", "published", "latest")
+    (line,) = _change_line(schema, dict.fromkeys(names, 1)).to_pylist()
+    told = re.findall(r"^\| `(\w+)` \|", change.partition("## Quarantine")[0], re.M)
+    assert set(told) == {name for name, value in line.items() if value is not None}
+    assert json.loads(line["outcome"].removeprefix("changed ")).keys() == set(names[:4])
+    assert all(f"`{name}`" in change for name in names[:4])
