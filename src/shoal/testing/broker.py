@@ -79,7 +79,7 @@ class Broker(Server):
 
     WHAT = "Kafka broker"
     #: Mostly it takes three.
-    START_SECONDS = 60.0
+    START_SECONDS = 180.0
 
     def __init__(
         self,
