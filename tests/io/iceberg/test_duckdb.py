@@ -14,6 +14,9 @@ pytest.importorskip("pyiceberg")
 duckdb = pytest.importorskip("duckdb")
 from shoal.io.iceberg import sink as module  # noqa: E402
 
+# DuckDB is installed for `make nightly` only.
+pytestmark = pytest.mark.nightly
+
 
 def extension(name: str) -> str:
     """The path of an extension that is installed as a package; DuckDB would download it else."""

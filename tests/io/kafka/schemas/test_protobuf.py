@@ -182,7 +182,7 @@ def test_fields_in_any_order_and_many_times_the_last_one_counts(world):
 def test_a_message_inside_that_comes_in_parts_is_put_together(world):
     values, number = world
     draw = random.Random(3)
-    datas = []
+    contents = []
     for n_parts in range(1, 40):
         parts = [somebody(draw) for _ in range(n_parts % 4 + 1)]
         for part in parts[1:]:
@@ -193,13 +193,15 @@ def test_a_message_inside_that_comes_in_parts_is_put_together(world):
                 part.home.ClearField("zip")
                 part.at.ClearField("seconds")
                 part.visits.ClearField("value")
-        datas.append(b"".join(part.SerializeToString() for part in parts))
-    rows = values.read([framed(number, SECOND + data) for data in datas], 0)
+        contents.append(b"".join(part.SerializeToString() for part in parts))
+    rows = values.read([framed(number, SECOND + data) for data in contents], 0)
     assert not rows.bad
-    merged = [PERSON.FromString(data) for data in datas]
+    merged = [PERSON.FromString(data) for data in contents]
     assert rows.batch.to_pylist() == [expected(person) for person in merged]
     # One by one they are read in another way.
-    alone = [values.read([framed(number, SECOND + data)], 0).batch.to_pylist()[0] for data in datas]
+    alone = [
+        values.read([framed(number, SECOND + data)], 0).batch.to_pylist()[0] for data in contents
+    ]
     assert alone == rows.batch.to_pylist()
 
 

@@ -394,7 +394,9 @@ class _Pass:
         return 0, stop + 1
 
 
-def message_index(data: bytes | memoryview, at: int, end: int) -> tuple[tuple[int, ...], int] | None:
+def message_index(
+    data: bytes | memoryview, at: int, end: int
+) -> tuple[tuple[int, ...], int] | None:
     """Return the path of a message type, and where the value begins; None if it is damaged.
 
     >>> message_index(b"\\x00", 0, 1), message_index(b"\\x04\\x02\\x00", 0, 3)
