@@ -60,7 +60,7 @@ def main(words: list[str]) -> int:
     if hangs is not None:
         age = verdict["loop_age_seconds"]
         if age is not None and age > hangs:
-            print(f"the loop of the run has not turned over for {age} s")
+            print(f"the main loop of the run has not advanced for {age} s")
             return 1
         return 0
     if verdict["reasons"]:

@@ -105,7 +105,7 @@ def test_wrong_usage_ends_with_2(done, monkeypatch, capfd):
 def test_a_run_ends_with_a_report_and_keeps_no_trace(world, monkeypatch, capfd):
     words = ("run", "job.toml", "-i", "in.csv", "-o", "out.csv", "--report", "r.html")
     assert shoal(monkeypatch, *words) == 0
-    assert "report: kept; it is in r.html" in capfd.readouterr().err
+    assert "kept: the internal report is in r.html" in capfd.readouterr().err
     assert "whether it is kept" in Path("r.html").read_text(encoding="utf-8")
     assert sorted(file.name for file in world.iterdir()) == [
         "in.csv", "job.toml", "out.csv", "r.html", "town.csv"

@@ -181,7 +181,7 @@ def test_gaps_are_counted():
     assert '"age" has no value in 1 of 60 rows of the sample: these count as any value' in text
     assert '"age" has a text for missing in 1 of 60 rows of the sample: these go to' in text
     assert '"city" has no value in 15 of 60 rows' in text
-    assert '"city" has a text for missing in 15 of 60 rows of the sample: these are taken' in text
+    assert '"city" has a text for missing in 15 of 60 rows of the sample: these count as' in text
     assert '"city" has values with spaces at their ends' in text
 
 

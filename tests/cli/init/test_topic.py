@@ -140,7 +140,7 @@ def test_a_registry_that_is_away_is_said(tmp_path, monkeypatch, capfd):
         ),
         (
             ("kafka://h:1/t", "--registry", "http://x", "--set", "registry_settings.token=hunter2"),
-            "input.registry_settings.token: is a secret and stands in clear",
+            "input.registry_settings.token: is a secret in plain text",
         ),
     ],
 )

@@ -279,7 +279,7 @@ def test_a_port_that_is_taken(server):
 def test_without_prometheus_client(monkeypatch):
     monkeypatch.delitem(sys.modules, "shoal.run.observe.exposition", raising=False)
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(JobError, match=r"--metrics: needs prometheus_client.*shoal\[metrics\]"):
+    with pytest.raises(JobError, match=r"--metrics: needs prometheus_client.*\.\[metrics\]"):
         MetricsServer("127.0.0.1:0")
 
 
