@@ -85,6 +85,7 @@ for package in (shoal.run, shoal.audit):
     assert done.stdout.split() == ["ParameterError"] * 2, done.stderr
 
 
+@pytest.mark.nightly
 def test_type_checkers_see_functions(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

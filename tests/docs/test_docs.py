@@ -134,7 +134,15 @@ def test_a_quoted_piece_is_in_its_file(block: Block) -> None:
     assert block.text in quoted.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("block", [b for b in of_kind("sh") if b.mark == "tested"], ids=str)
+#: The README's commands run in `make test`; those of other pages take plain Python long.
+TESTED = [
+    pytest.param(block, marks=() if block.page == "README.md" else pytest.mark.nightly)
+    for block in of_kind("sh")
+    if block.mark == "tested"
+]
+
+
+@pytest.mark.parametrize("block", TESTED, ids=str)
 def test_commands_run(block: Block, tmp_path: Path) -> None:
     """Run the known commands of a block that is marked as tested, next to the examples."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

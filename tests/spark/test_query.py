@@ -85,6 +85,23 @@ def test_one_shard_is_a_run_on_its_own_row_for_row(spark, tmp_path, name, table,
 
 
 @pytest.mark.story
+def test_several_shards_lose_and_double_nothing(spark, tmp_path):
+    run = on_spark(spark, tmp_path)
+    run.job = job_of(tmp_path, policy=POLICY, more=f"{OUT}[spark]\nshards = 2\ninterval = 0.2\n")
+    publishing = run.publish()
+    wait_until(lambda: publishing.summary.n_in == 900, publishing)
+    publishing.stop(drain=True)
+    assert publishing.wait()
+    lines = run.lines
+    assert sorted(line["row"] for line in lines) == list(range(900))
+    published = [line["seq"] for line in lines if line["seq"] is not None]
+    assert sorted(published) == list(range(len(run.public)))
+    assert {line["shard"] for line in lines} == {0, 1}
+    report = run.judge()
+    assert report.verdict == "kept", str(report)
+    assert totals(publishing.summary) == counted(lines)
+
+
 def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     run = on_spark(spark, tmp_path)
     run.job = job_of(tmp_path, policy=POLICY, more=f"{OUT}[spark]\nshards = 2\ninterval = 0.2\n")

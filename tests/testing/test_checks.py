@@ -397,6 +397,7 @@ def test_an_anonymizer_that_refuses_gaps_isnt_given_any() -> None:
     run_check(checks.check_gaps, RefusesGaps, examples=10)
 
 
+@pytest.mark.nightly
 def test_all_meanings_of_missing_are_drawn() -> None:
     drawn: list[Stream] = []
     run_check(lambda _, stream: drawn.append(stream), Castle, examples=100)
@@ -414,6 +415,7 @@ def _drawn(name: str, examples: int) -> list[Stream]:
     return [stream for stream in found if stream.schema.quasi[0].name == "q0"]
 
 
+@pytest.mark.nightly
 def test_all_that_is_measured_is_drawn() -> None:
     domains = [None, Range(1, 9), Hierarchy.flat(["a", "b"])]
     sensitive = [Sensitive(f"s{j}", domain) for j, domain in enumerate(domains)]
@@ -491,6 +493,7 @@ def test_the_jit_check_compares_two_processes(monkeypatch: pytest.MonkeyPatch) -
         checks.check_jit_equals_python(Castle())
 
 
+@pytest.mark.nightly
 def test_run_check_draws_streams_beside_the_hostile_ones() -> None:
     def refuses_drawn_ones(_: Anonymizer, stream: Stream) -> None:
         if stream.schema.quasi[0].name == "q0" and len(stream):

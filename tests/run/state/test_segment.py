@@ -21,6 +21,7 @@ from shoal.run.state.segment import (
 from tests.run.state.world import ENTRIES, SEAL, SEALS, read, segment_path, write
 
 
+@pytest.mark.nightly
 @SEALS
 def test_no_flipped_bit_gives_other_entries(tmp_path, seal) -> None:
     write(tmp_path, ENTRIES[:2], ENTRIES[2:4], seal=seal)

@@ -298,6 +298,7 @@ def test_columns_of_an_order_that_a_user_names(tmp_path):
         list(at.encode(rows_of(case, [0, 1, 2, 3, 3, 5, 6, 7]).to_batches()))
 
 
+@pytest.mark.nightly
 def test_lines_that_dont_fit_into_one_batch_are_never_left_out():
     # Offsets of text are numbers of 32 bits: of more than 2 GiB, a table makes several batches.
     # (No byte of this text is ever read, so it takes no memory.)
