@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.io.kafka.schemas.avro import SchemaTextError
-from shoal.io.kafka.schemas.payloads import zigzag
+from shoal.io.kafka.schemas.payloads import varint, zigzag
 from shoal.io.kafka.schemas.proto_text import parse_proto
 from tests.io.kafka.schemas.world import Memory, framed
 
@@ -262,6 +262,15 @@ def test_messages_of_very_many_types_and_schemas_are_read_soon():
     assert time.process_time() - begin < 2
     assert rows.rows.tolist() == list(range(700))
     assert rows.batch["x"].to_pylist() == [7] * 700
+
+
+@pytest.mark.parametrize("tag", [1 << 32, (1 << 32) + 8, 1 << 63, (1 << 64) - 8])
+def test_a_tag_of_no_field_is_refused_however_many_messages_come_with_it(world, tag):
+    values, number = world
+    good = framed(number, SECOND + PERSON(age=3).SerializeToString())
+    strange = framed(number, SECOND + varint(tag) + b"\x00" + PERSON(age=3).SerializeToString())
+    assert [row.row for row in values.read([strange], 0).bad] == [0]
+    assert [row.row for row in values.read([good] * 9 + [strange] * 9, 0).bad] == [*range(9, 18)]
 
 
 @given(st.data())

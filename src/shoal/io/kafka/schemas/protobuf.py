@@ -54,6 +54,8 @@ _LONG_STEPS = 1000
 #: How many wanted values a message may have, at least and for each column. Only an attacker repeats
 #: a field so often, and each repetition takes time.
 _MOST_VALUES, _MOST_REPEATS = 1000, 10
+#: The first number that no tag has: field numbers have 29 bits.
+_NO_TAG = 1 << 32
 #: The largest number of seconds whose microseconds fit.
 _MOST_SECONDS = (1 << 63) // 10**6 - 1
 
@@ -264,7 +266,7 @@ class _Pass:
     def _value(self, who: Ints, tag: int, wanted: Mapping[int, _Wanted]) -> None:
         cursor, wire = self._cursor, tag & 7
         one = wanted.get(tag >> 3)
-        if tag < 8 or wire in (3, 4, 6, 7):
+        if not 8 <= tag < _NO_TAG or wire in (3, 4, 6, 7):
             cursor.fail(who)
         elif one is None or one.wire != wire:
             self._skip(who, wire)
@@ -364,7 +366,8 @@ class _Pass:
             while at < stop:
                 tag, after = self._number(at, stop)
                 wire = tag & 7
-                if tag < 8 or wire in (3, 4, 6, 7) or after > stop or tag >> 3 in wanted:
+                is_strange = not 8 <= tag < _NO_TAG or wire in (3, 4, 6, 7)
+                if is_strange or after > stop or tag >> 3 in wanted:
                     # It is read, or refused, with all others.
                     break
                 if wire == 0:
