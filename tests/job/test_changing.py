@@ -462,6 +462,74 @@ def test_a_trace_of_another_change_is_noticed(folder: Folder) -> None:
         audit(folder.job, folder.published, trace=lines)
 
 
+def told(lines: pa.Table, **others: Any) -> pa.Table:
+    """The lines of a trace, with one before them about a change that never was."""
+    last, policy = lines.num_rows, {"k": 1, "delay": {"rows": 40}}
+    said = {
+        "time": 1.0, "what": ["policy.k 3 → 3"], "weaker": False,
+        "sections": {"policy": policy, "algorithm": {"name": "castle"}},
+    } | others  # fmt: skip
+    line = {
+        "row": last, "arrived": last, "seq": lines["seq"].drop_null().length(),
+        "outcome": f"changed {json.dumps(said)}",
+    }  # fmt: skip
+    made = pa.table({f.name: pa.array([line.get(f.name)], f.type) for f in lines.schema})
+    return pa.concat_tables([made, lines])
+
+
+def test_a_change_that_sealed_checkpoints_dont_count_is_noticed_without_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cryptography")
+    monkeypatch.setenv("THE_KEY", "ab" * 32)
+    folder = Folder(tmp_path)
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    folder.run()
+    monkeypatch.delenv("THE_KEY")
+    # As if more had been promised than was kept.
+    folder.write(policy="k = 9\nl = 2\ndelay = { rows = 40 }")
+    assert folder.audit()["k-anonymity"].verdict == "broken"
+    found = audit(folder.job, folder.published, trace=told(folder.lines))
+    assert found["change of the job"].verdict == "broken"
+    assert found["k-anonymity"].verdict == "broken"
+
+
+def test_what_a_trace_alone_says_about_a_change_is_shown_by_its_promises(folder: Folder) -> None:
+    folder.run()
+    shutil.rmtree(folder.path / "state")
+    found = audit(folder.job, folder.published, trace=told(folder.lines))
+    assert "policy.k 1 → 3" in found["change of the job, part 2 of 2"].detail
+    strange = told(folder.lines, sections={"policy": {"k": "x"}, "algorithm": {"name": "castle"}})
+    with pytest.raises(ParameterError, match="whose former promise can't be read"):
+        audit(folder.job, folder.published, trace=strange)
+
+
+def test_if_the_newest_checkpoint_cant_be_read_the_trace_tells_of_the_last_change(
+    folder: Folder,
+) -> None:
+    folder.run(until=200)
+    folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")
+    folder.run(until=300)
+    state = folder.path / "state"
+    before = path_of(state, CHECKPOINT, numbers_of(state, CHECKPOINT)[-1])
+    data = before.read_bytes()
+    folder.write(policy="k = 2\nl = 2\ndelay = { rows = 40 }")
+    folder.run(accept_weaker=True)
+    *others, newest = (path_of(state, CHECKPOINT, n) for n in numbers_of(state, CHECKPOINT))
+    for other in others:
+        other.unlink()
+    newest.write_bytes(newest.read_bytes()[9:])
+    # It knows of the first change only.
+    before.write_bytes(data)
+    assert len(changes_in(folder.lines)) == 2
+    found = folder.audit()
+    assert found.verdict == "kept", found
+    assert "policy.k 4 → 2 (weaker" in found["change of the job, part 3 of 3"].detail
+    found = folder.audit(traced=False)
+    assert found["change of the job"].verdict == "unverifiable"
+
+
 def test_without_a_job_the_audit_says_that_the_promise_changed(folder: Folder) -> None:
     folder.run(until=300)
     folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")

@@ -26,11 +26,13 @@ from shoal.io.formats import file_type
 from shoal.io.formats.jsonl import NoLinesError
 from shoal.io.streams import STDIO, is_directory
 from shoal.io.text.dialect import Dialect
+from shoal.job.changes import changes_between
 from shoal.job.changing import n_changes, newest_checkpoint
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.run.frame_kinds import FRAMES, chunks_of, is_frame, kind_of
 from shoal.run.result import Result
+from shoal.run.state.folder import CHECKPOINT, numbers_of
 from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
@@ -151,47 +153,119 @@ def parts_of(
 
     Its checkpoints tell, and if they can't be opened, the lines of its trace (``traced``). If
     neither do, although the checkpoints say in clear that it has changed, it is one part.
+
+    Raises
+    ------
+    ParameterError
+        If a line of the trace has a promise that no job can make.
     """
-    now, verdicts = Part(job.policy, _options(job)), tuple[Verdict, ...]()
-    changes, n = _kept_changes(job)
-    if changes is None or n > len(changes):
-        # Without the key of the seal, or damaged: an older one doesn't know the last change.
-        changes = traced
-    elif not all(any(_same(each, kept) for kept in changes) for each in traced):
-        detail = "the trace tells of a change that the checkpoints don't know, or know otherwise"
-        verdicts = (Verdict("change of the job", "broken", detail),)
-    if n > len(changes):
-        return [now], _unjudged(n)
+    kept = _kept_changes(job)
+    changes, verdicts = _known_changes(kept, traced)
+    jobs = [*(_former(job, change, kept.changes) for change in changes), job]
     parts, start = [], Part(job.policy)
-    for change in changes:
-        former = job.under(change["sections"], job.digests)
+    for change, former, following in zip(changes, jobs, jobs[1:], strict=False):
         parts.append(dataclasses.replace(start, policy=former.policy, options=_options(former)))
-        weaker = " (weaker, which was accepted)" if change["weaker"] else ""
         start = Part(
             job.policy,
-            what=f"{', '.join(change['what'])}{weaker}",
+            what=_said(change, former, following, kept.changes),
             rows_in=int(change["rows_in"]),
             taken_in=int(change["taken_in"]),
             published=int(change["published"]),
             since=math.nan if change["latest"] is None else float(change["latest"]),
         )
-    return [*parts, dataclasses.replace(start, options=now.options)], verdicts
+    return [*parts, dataclasses.replace(start, options=_options(job))], verdicts
 
 
-def _kept_changes(job: Job) -> tuple[Sequence[Mapping[str, Any]] | None, int]:
-    """Return the changes by the checkpoints of a job, if they can be read, and how many there are.
+class _Kept(NamedTuple):
+    """What the checkpoints of a job tell: its changes, as far as they can be read.
 
-    The number is in clear, and known without the key of their seal.
+    ``n`` is how many there are, which the newest one says in clear; None if it doesn't.
     """
+
+    changes: Sequence[Mapping[str, Any]] = ()
+    n: int | None = None
+    is_damaged: bool = False
+
+
+def _kept_changes(job: Job) -> _Kept:
     if job.checkpoints is None:
-        return None, 0
-    folder = job.checkpoints.folder
+        return _Kept()
+    folder, is_there = job.checkpoints.folder, False
     try:
+        is_there = bool(numbers_of(folder, CHECKPOINT))
         seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
         found = newest_checkpoint(folder, seal, fall_back=True)
     except (CheckpointError, JobError, ResourceError):
         found = None
-    return None if found is None else found.checkpoint.facts.get("changes", []), n_changes(folder)
+    n = n_changes(folder)
+    return _Kept(
+        () if found is None else found.checkpoint.facts.get("changes", []),
+        n,
+        is_damaged=n is None and is_there,
+    )
+
+
+def _known_changes(
+    kept: _Kept, traced: Sequence[Mapping[str, Any]]
+) -> tuple[Sequence[Mapping[str, Any]], tuple[Verdict, ...]]:
+    """Return the changes by which an output is judged, and verdicts about others."""
+    others = [each for each in traced if not _is_among(each, kept.changes)]
+    if kept.n is None:
+        # What came last is in the trace alone.
+        unknown = kept.is_damaged and not traced
+        return [*kept.changes, *others], (_UNREADABLE,) if unknown else ()
+    if kept.n > len(kept.changes):
+        # Without the key of the seal, or damaged: an older one doesn't know the last change.
+        if len(traced) == kept.n:
+            return traced, ()
+        return [], (_FORGED,) if len(traced) > kept.n else _unjudged(kept.n)
+    return kept.changes, (_FORGED,) if others else ()
+
+
+_FORGED = Verdict(
+    "change of the job",
+    "broken",
+    "the trace tells of a change that the checkpoints don't know, or know otherwise",
+)
+_UNREADABLE = Verdict(
+    "change of the job",
+    "unverifiable",
+    "the newest checkpoint can't be read, and no trace tells of a change: whether the job has "
+    "changed before it isn't known",
+)
+
+
+def _former(job: Job, change: Mapping[str, Any], kept: Sequence[Mapping[str, Any]]) -> Job:
+    """Return the job before a change."""
+    try:
+        return job.under(change["sections"], job.digests)
+    except JobError:
+        if _is_among(change, kept):
+            raise
+        raise ParameterError(
+            "trace",
+            "has a line about a change of the job whose former promise can't be read",
+            fix="Give the file as the run wrote it with --trace",
+        ) from None
+
+
+def _said(
+    change: Mapping[str, Any], former: Job, following: Job, kept: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return what has changed, in words.
+
+    The words in a trace aren't believed: what is shown is how the promises differ that each part is
+    judged by.
+    """
+    what, is_weaker = change["what"], change["weaker"]
+    if not _is_among(change, kept) and (found := changes_between(former, following)):
+        what = [each.text for each in found]
+        is_weaker = any(each.direction == "weaker" for each in found)
+    return f"{', '.join(what)}{' (weaker, which was accepted)' if is_weaker else ''}"
+
+
+def _is_among(traced: Mapping[str, Any], kept: Sequence[Mapping[str, Any]]) -> bool:
+    return any(_same(traced, one) for one in kept)
 
 
 def _same(traced: Mapping[str, Any], kept: Mapping[str, Any]) -> bool:

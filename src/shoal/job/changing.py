@@ -70,14 +70,17 @@ def newest_checkpoint(folder: Path, seal: Seal | None, *, fall_back: bool = Fals
     return None
 
 
-def n_changes(folder: Path) -> int:
-    """Return how often a job has changed, by what its newest checkpoint says in clear."""
+def n_changes(folder: Path) -> int | None:
+    """Return how often a job has changed, by what its newest checkpoint says in clear.
+
+    None: there is none, or its heading can't be read.
+    """
     try:
         number = numbers_of(folder, CHECKPOINT)[-1]
         path = path_of(folder, CHECKPOINT, number)
         heading = read_checkpoint_heading(path, read_file(path), number)
     except (CheckpointError, ResourceError, IndexError):
-        return 0
+        return None
     return int(heading.more.get("changes", 0))
 
 
