@@ -243,3 +243,22 @@ def test_shards_have_no_window_in_common() -> None:
     assert exposure(SCHEMA, table([1, 2]), one) == exposure(SCHEMA, table([1, 2]), trace)
     with pytest.raises(ParameterError, match="trace: is of several shards"):
         exposure(SCHEMA, table([1, 2]), trace.append_column("shard", pa.array([0, None])))
+
+
+def test_a_line_about_a_change_of_the_job_is_no_row() -> None:
+    schema = Schema(None, [Quasi("age", Range(0, 99))], [Sensitive("illness")])
+    original = pa.table({"age": [20, 21, 50, 51], "illness": ["flu", "flu", "flu", "gout"]})
+    trace = pa.table(
+        {
+            "row": [0, 1, 2, 3], "outcome": ["group"] * 4, "arrived": [0, 1, 2, 3],
+            "published": [4] * 4, "group": [0, 0, 1, 1], "window": [4] * 4,
+        }
+    )  # fmt: skip
+    # The job was changed after the last row.
+    line = {"row": 4, "outcome": 'changed {"what": []}', "arrived": 4}
+    change = pa.table({f.name: pa.array([line.get(f.name)], f.type) for f in trace.schema})
+    changed = pa.concat_tables([trace, change])
+    for window in ("all", Window(rows=4)):
+        assert exposure(schema, original, changed, window=window) == exposure(
+            schema, original, trace, window=window
+        )

@@ -23,7 +23,7 @@ from shoal.engine.kernels.arrays import Bools, Floats, Ints
 from shoal.errors import ParameterError
 from shoal.metrics.axes import MISSING
 from shoal.metrics.reading import read_codes
-from shoal.metrics.trace_lines import by_shard, decided_lines, numbers
+from shoal.metrics.trace_lines import by_shard, decided_lines, numbers, rows_of
 from shoal.spec.hierarchy import Domain, Hierarchy
 from shoal.spec.policy import Window
 from shoal.spec.schema import Schema
@@ -137,6 +137,7 @@ def exposure(
             "is of several shards, which have no order of arrival, and so no window, in common",
             fix="Give the trace of a run on its own",
         )
+    trace = rows_of(trace)
     # Held rows are in the windows of others.
     good_lines = trace.filter(trace.column("arrived").is_valid())
     rows, arrived = (numbers(good_lines, name).astype(np.int64) for name in ("row", "arrived"))
