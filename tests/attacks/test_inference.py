@@ -123,6 +123,14 @@ def test_rows_that_share_kept_columns_may_agree():
     assert made("homogeneity", lost)[1].success == Share(3, 4)
 
 
+def test_kept_columns_of_very_many_values_are_counted_right():
+    given = keeping(TWO_GROUPS, {"receipt": [10, 11, 12, 13, 14, 15]})
+    codes = given.kept
+    # As numerous as no release has them: numbers of all three together would overflow.
+    given.__dict__["kept"] = codes._replace(published=codes.published << 59)
+    assert made("homogeneity", given)[1].success == Share(6, 6)
+
+
 def test_without_a_trace_nobody_can_tell_whose_box_it_is():
     by_box, by_both = made("homogeneity", keeping(TWO_GROUPS, {"ward": WARDS}, traced=False))
     assert (by_box.verdict, by_both.verdict) == ("within", "unverifiable")

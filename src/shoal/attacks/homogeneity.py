@@ -77,12 +77,15 @@ class Homogeneity(Attack):
         if setting.trace is None:
             return AttackResult(self.name, knowledge, unverifiable=NO_TRACE)
         box, owner = setting.boxes.of_row, setting.owner
-        # Rows that look alike, in their box and their kept columns, have one number.
-        alike = box * (1 + int(kept.published.max(initial=0))) + kept.published
-        width = 1 + int(secrets.published.max(initial=0))
-        pairs = np.unique(alike[box >= 0] * width + secrets.published[box >= 0])
-        looks, n_values = np.unique(pairs // width, return_counts=True)
-        certain = np.flatnonzero((box >= 0) & np.isin(alike, looks[n_values == 1]) & (owner >= 0))
+        # Rows that look alike, in their box and their kept columns, have one number: the next
+        # free one, so that the numbers of large releases don't overflow.
+        shown = np.flatnonzero(box >= 0)
+        both = box[shown] * (1 + int(kept.published.max(initial=0))) + kept.published[shown]
+        _, inverse = np.unique(both, return_inverse=True)
+        alike, width = inverse.reshape(-1), 1 + int(secrets.published.max(initial=0))
+        pairs = np.unique(alike * width + secrets.published[shown])
+        n_values = np.bincount(pairs // width)
+        certain = shown[(n_values[alike] == 1) & (owner[shown] >= 0)]
         subjects = setting.subjects
         n_people = len(np.unique(subjects[owner[certain]]))
         return AttackResult(
