@@ -21,6 +21,7 @@ __all__ = [
     "cluster_of",
     "digests",
     "name_of",
+    "plain_name",
     "refuse_remote",
 ]
 
@@ -91,13 +92,22 @@ supported here. Give a path on a file system of this machine.
         raise JobError(Problem(key, what, None, fix))
 
 
+def plain_name(text: str) -> str:
+    """Return a text as a name that a job may have.
+
+    >>> plain_name("my job")
+    'my-job'
+    """
+    return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:200] or "job"
+
+
 def name_of(raw: RunForm, where: str | None) -> str:
     """Return the name of a job, by which a broker identifies it."""
     name = raw.name if raw.name is not None else Path(where or "job").stem
     if _NAME.fullmatch(name):
         return name
     if raw.name is None:
-        return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:200] or "job"
+        return plain_name(name)
     raise JobError(
         Problem(
             "run.name", "must have only letters, digits, dots, dashes and underscores", repr(name)

@@ -5,12 +5,21 @@ from __future__ import annotations
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
+from shoal.cli.init.from_schema import draft_from_schema
+from shoal.cli.init.roles import Asked
+from shoal.cli.init.topic import Topic
 from shoal.errors import JobError
+from shoal.io.base import BadRow, Chunk
 from shoal.io.kafka.schemas import client
+from shoal.io.kafka.schemas.columns import Leaf
+from shoal.io.kafka.schemas.subjects import Described
 from shoal.job import Job
 from tests.docs.test_kafka_walk import finish, run
 from tests.io.kafka.schemas.world import framed
@@ -127,6 +136,49 @@ def test_a_registry_that_is_away_is_said(tmp_path, monkeypatch, capfd):
     assert "schema registry http://127.0.0.1:1: no registry answers (" in capfd.readouterr().err
 
 
+def people_topic(opened: Any = None) -> Topic:
+    leaves = {"patient_id": Leaf("text"), "sex": Leaf("text", symbols=("F", "M"))}
+    described = Described("avro", leaves, {name: name for name in leaves})
+    keys = {"kafka": "h:1", "topic": "people", "format": "avro", "registry": "http://h:1"}
+    return Topic("people", "people-value", described, keys, opened)
+
+
+def test_a_draft_has_a_name_that_a_job_may_have(tmp_path):
+    job = tmp_path / "my job.toml"
+    job.write_text(draft_from_schema(people_topic(), job_name=job.stem, asked=Asked(), k=5).job)
+    assert Job.load(job).name == "my-job"
+
+
+class Unreadable:
+    """A topic without end, of which no message can be read."""
+
+    is_away, n_read = False, 0
+
+    def open(self, columns, *, replay):
+        return self
+
+    def __iter__(self):
+        while self.n_read < 100_000:
+            bad = [BadRow(self.n_read + i, "it is damaged", b"") for i in range(100)]
+            self.n_read += len(bad)
+            yield Chunk(pa.record_batch({"sex": []}), np.empty(0, np.int64), bad)
+
+    def lag(self):
+        return 7
+
+    def stop(self):
+        """It has no end."""
+
+    close = stop
+
+
+def test_a_topic_that_cant_be_read_isnt_read_to_its_end():
+    endless = Unreadable()
+    found = people_topic(endless).sample(1000)
+    assert (found.n_bad, found.table.num_rows, found.reason) == (1000, 0, "it is damaged")
+    assert endless.n_read == 1000
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -138,6 +190,11 @@ def test_a_registry_that_is_away_is_said(tmp_path, monkeypatch, capfd):
             ("kafka://h:1/t", "--registry", "http://x", "--set", "password=hunter2"),
             "--set: isn't a setting of the input. Write settings.NAME=VALUE or",
         ),
+        (
+            ("kafka://ann:hunter2@h:1/t", "--registry", "http://x"),
+            "DATA: has a user in its address. Write --set settings.sasl.username=… and",
+        ),
+        (("kafka://ann:hunter2@h:1",), "DATA: has a user in its address"),
         (
             ("kafka://h:1/t", "--registry", "http://x", "--set", "registry_settings.token=hunter2"),
             "input.registry_settings.token: is a secret in plain text",

@@ -19,6 +19,7 @@ from shoal.cli.init.toml import comment, line, listed, quote, quote_key
 from shoal.cli.init.topic import Topic
 from shoal.engine.base import Anonymizer
 from shoal.io import Dialect
+from shoal.job.endpoints import plain_name
 
 __all__ = ["Drafted", "algorithm_lines", "job_text", "missing_lines", "tail_lines"]
 
@@ -255,7 +256,7 @@ def tail_lines(job_name: str, topic: Topic | None) -> Iterator[str]:
     yield PUBLISH
     yield "[run]"
     if topic is not None:
-        yield line(f"name = {quote(job_name)}", "what the broker knows the job by")
+        yield line(f"name = {quote(plain_name(job_name))}", "what the broker knows the job by")
         yield 'checkpoint = { folder = "state", every = 10 }'
     yield line("# seed = 7", "tests only: without it, from the operating system")
     yield ""

@@ -130,7 +130,8 @@ class Topic:
                 tables.append(pa.Table.from_batches([chunk.batch]))
                 n += chunk.batch.num_rows
                 reasons.update(bad.reason for bad in chunk.bad)
-                if n >= n_rows:
+                # A topic that can't be read isn't read to its end either.
+                if max(n, reasons.total()) >= n_rows:
                     is_whole = False
                     break
         finally:
@@ -168,6 +169,10 @@ def open_topic(data: str, options: TopicOptions, folder: Path, form: str | None)
         The format that the caller expects; None: the one of the schema.
     """
     servers, _, name = data.removeprefix(SCHEME).partition("/")
+    if "@" in servers:
+        # Not shown: it may have a password in it.
+        fix = "Write --set settings.sasl.username=… and --set settings.sasl.password=env:NAME"
+        raise JobError(Problem("DATA", "has a user in its address", None, fix))
     if not servers or not name:
         raise JobError(Problem("DATA", "isn't a topic", data, f"Write {SCHEME}host:port/topic"))
     if options.registry is None:
