@@ -41,7 +41,7 @@ setup: $(STAMP)  ## make .venv with what a user needs, and compile what the demo
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("shoal needs Python 3.11 or later, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@echo "==> setting up .venv (once; again when pyproject.toml changes)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv .venv
 	@echo "==> installing NumPy and Numba"
 	@$(BIN)/python -c '$(COMPILER)' > .venv/compiler.txt
 	@$(PIP) --requirement .venv/compiler.txt

@@ -94,3 +94,20 @@ def test_a_wheel_has_the_kernels_that_were_compiled_for_it(tmp_path: Path) -> No
     assert "rm -rf build/kernels" in found[: found.index(compile_)]
     assert found.index(compile_) < found.index("SHOAL_WHEEL_KERNELS=build/kernels")
     assert found.index("SHOAL_WHEEL_KERNELS=build/kernels") < found.index(build)
+
+
+def test_an_environment_that_was_interrupted_is_made_again(tmp_path: Path) -> None:
+    """`python -m venv` makes the interpreter first, and installs pip last."""
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    python = tmp_path / ".venv/bin/python"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    maker = tmp_path / "maker"
+    maker.write_text('#!/bin/sh\necho "$@" >> made\n')
+    maker.chmod(0o755)
+    subprocess.run(
+        ["make", "setup", "PYTHON=./maker"], cwd=tmp_path, capture_output=True, check=False
+    )
+    assert "-m venv .venv" in (tmp_path / "made").read_text()
