@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -80,8 +81,12 @@ class Mosquitto:
 def publish(port: int, messages: list[tuple[str, bytes]], qos: int = 1) -> None:
     """Publish messages, and wait until the broker has them."""
     client = paho.Client(paho.CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
+    connected = threading.Event()
+    client.on_connect = lambda *_: connected.set()
     client.connect("127.0.0.1", port)
     client.loop_start()
+    # What is published before the broker has answered is published again when it has.
+    assert connected.wait(60)
     sent = [client.publish(topic, payload, qos) for topic, payload in messages]
     for info in sent:
         info.wait_for_publish(60)

@@ -334,7 +334,7 @@ def test_the_page(tmp_path):
         heading = "Due times: " if name == "due" else f"Figure {name}: "
         assert section.lstrip().startswith(f"## {heading}")
         assert f"(trees-{name}.svg)" in section
-        assert "none is broken" in section
+        assert "none breaks its promise" in section
         assert ("| the question " if name == "due" else "| the paper ") in section
         assert "<svg" in (tmp_path / f"trees-{name}.svg").read_text()
 

@@ -60,7 +60,7 @@ def test_killed_it_resumes_to_the_same_bytes(tmp_path: Path, policy: str, algori
     lines = sorted(whole.trace.to_pylist(), key=lambda line: line["row"])
     assert len(lines) == 90
     n_killed = 0
-    for call in range(n_calls // 6, n_calls, n_calls // 4):
+    for call in range(n_calls // 8, n_calls, n_calls // 5):
         job = a_job(tmp_path / f"{call}", policy, algorithm)
         n_killed += killed_at(call, lambda job=job: action(job))
         action(job)

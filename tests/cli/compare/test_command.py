@@ -207,4 +207,4 @@ def test_ctrl_c_keeps_what_is_done_and_ends_with_130(place):
     done = [run for run in found["runs"] if run["status"] == "done"]
     assert 1 <= len(done) < 38
     assert len([*entries.glob("*.json")]) >= len(done)
-    assert b"interrupted: what was run is kept" in err
+    assert b"interrupted: finished runs are cached" in err
