@@ -82,7 +82,7 @@ wheel: $(STAMP)  ## a wheel for this platform in dist, with all kernels compiled
 		--no-deps --wheel-dir dist .
 	@ls -l dist
 
-test: $(DEV)  ## the tests that the CI runs, in about 19 minutes
+test: $(DEV)  ## the tests that the CI runs, in about 15 minutes
 	@$(MAKE) --no-print-directory lint layers
 	@$(MAKE) --no-print-directory --jobs 2 types compiled
 	@$(MAKE) --no-print-directory plain

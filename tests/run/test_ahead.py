@@ -41,4 +41,5 @@ def test_the_makefile_runs_it_before_all_is_installed() -> None:
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     first, _, then = text.partition("shoal.run.ahead")
     assert "compiler.txt" in first
-    assert "--editable '.[$(EXTRA)]'" in then
+    assert "$(call editable,live)" in then
+    assert "$(call many,$(EXTRA))" in then
