@@ -34,7 +34,8 @@ UPDATE, DELETE, TOMBSTONE = "update", "delete", "tombstone"
 MOVED = "change of a primary key"
 SUPERSEDED = "superseded by a later change"
 _SKIPPED_OPS = {"t": "truncate", "m": "logical message"}
-_ROW_OPS = ("c", "r", "u")
+#: A create, a row of a snapshot, an update, and a delete, which becomes no row.
+_CHANGING_OPS = ("c", "r", "u", "d")
 #: A change of a primary key is a delete and a create, which has this header.
 _OLD_KEY = "__debezium.oldkey"
 
@@ -53,6 +54,16 @@ class _Opened(NamedTuple):
     skipped: dict[int, str]
     wrong: dict[int, str]
 
+    def note(self, place: int, op: str | None) -> bool:
+        """Note what a message is by the op of its envelope; return whether it changes a row."""
+        if op in _SKIPPED_OPS:
+            self.skipped[place] = _SKIPPED_OPS[op]
+        elif op in _CHANGING_OPS:
+            self.ops[place] = op
+        else:
+            self.wrong[place] = NO_ENVELOPE if op is None else UNKNOWN
+        return place in self.ops
+
 
 class Envelopes(Values):
     """Envelopes of changes, of which some become rows.
@@ -67,9 +78,30 @@ class Envelopes(Values):
         one, and none if that is a delete).
     """
 
+    #: Reads the rows after changes.
+    _values: Values
+
     def __init__(self, columns: Sequence[str], changes: str) -> None:
         self.names = tuple(columns)
         self._changes = changes
+
+    @property
+    def kinds(self) -> dict[str, list[str]]:
+        """The kinds of values that each column has had."""
+        return self._values.kinds
+
+    def restore(self, kinds: dict[str, list[str]]) -> None:
+        """Set what had been learned about types."""
+        self._values.restore(kinds)
+
+    @property
+    def is_away(self) -> bool:
+        """Whether no registry answers."""
+        return self._values.is_away
+
+    def close(self) -> None:
+        """Close the connection to the registry, if there is one."""
+        self._values.close()
 
     def read_messages(
         self, messages: Sequence[Any], first_row: int, lost: Sequence[int] | None = None
@@ -220,15 +252,6 @@ class JsonEnvelopes(Envelopes):
         self._head = b""
         self._converts: Mapping[str, Convert] = {}
 
-    @property
-    def kinds(self) -> dict[str, list[str]]:
-        """The kinds of values that each column has had."""
-        return self._values.kinds
-
-    def restore(self, kinds: dict[str, list[str]]) -> None:
-        """Set what had been learned about types."""
-        self._values.restore(kinds)
-
     def _open(
         self, values: Sequence[bytes | None], lost: Sequence[int] | None
     ) -> tuple[_Opened, Sequence[int]]:
@@ -247,15 +270,10 @@ class JsonEnvelopes(Envelopes):
             op = envelope.get("op")
             if op is not None and not isinstance(op, str):
                 opened.wrong[place] = UNKNOWN
-            elif op in _SKIPPED_OPS:
-                opened.skipped[place] = _SKIPPED_OPS[op]
-            elif op in (*_ROW_OPS, "d"):
-                opened.ops[place] = op
-                self._after[place] = envelope.get("after"), converts
-            elif (what := _not_a_change(envelope)) is not None:
+            elif op not in (*_SKIPPED_OPS, *_CHANGING_OPS) and (what := _not_a_change(envelope)):
                 opened.skipped[place] = what
-            else:
-                opened.wrong[place] = NO_ENVELOPE if op is None else UNKNOWN
+            elif opened.note(place, op):
+                self._after[place] = envelope.get("after"), converts
         return opened, ()
 
     def _envelope(self, value: bytes) -> tuple[dict[str, Any] | str | None, Mapping[str, Convert]]:
@@ -337,27 +355,9 @@ class AvroEnvelopes(Envelopes):
         super().__init__(columns, settings.changes)
         paths = {name: f"after.{settings.fields.get(name, name)}" for name in columns}
         inner = dataclasses.replace(settings, fields=paths | {_OP: "op"})
-        self._values = _EnvelopeValues(inner, (*columns, _OP), stopped, registry)
+        self._values: _EnvelopeValues = _EnvelopeValues(inner, (*columns, _OP), stopped, registry)
         self._batch = pa.record_batch([], names=[])
         self._at: dict[int, int] = {}
-
-    @property
-    def kinds(self) -> dict[str, list[str]]:
-        """The kind of each column."""
-        return self._values.kinds
-
-    def restore(self, kinds: dict[str, list[str]]) -> None:
-        """Set what had been learned about types."""
-        self._values.restore(kinds)
-
-    @property
-    def is_away(self) -> bool:
-        """Whether no registry answers."""
-        return self._values.is_away
-
-    def close(self) -> None:
-        """Close the connection to the registry."""
-        self._values.close()
 
     def _open(
         self, values: Sequence[bytes | None], lost: Sequence[int] | None
@@ -370,12 +370,7 @@ class AvroEnvelopes(Envelopes):
             opened.skipped[there[row]] = what
         places = [there[row] for row in parsed.rows.tolist()]
         for place, op in zip(places, parsed.batch.column(_OP).to_pylist(), strict=True):
-            if op in _SKIPPED_OPS:
-                opened.skipped[place] = _SKIPPED_OPS[op]
-            elif op in (*_ROW_OPS, "d"):
-                opened.ops[place] = op
-            else:
-                opened.wrong[place] = NO_ENVELOPE if op is None else UNKNOWN
+            opened.note(place, op)
         self._batch = parsed.batch
         self._at = {place: row for row, place in enumerate(places)}
         return opened, parsed.lost
