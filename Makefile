@@ -21,6 +21,8 @@ DEV := .venv/.installed-dev
 SPARK := .venv/.installed-spark
 NIGHTLY := .venv/.installed-nightly
 DOCS := .venv/.installed-docs
+# The servers and tools that tests start: without one of them, its tests are skipped.
+SERVERS := chromium chromium-driver logrotate mosquitto openssl postgresql prometheus shellcheck systemd
 # What is installed at first: `make test` installs everything at once, while kernels compile.
 EXTRA := live
 # Tests wait for servers and clocks, too: in plain Python, where nothing compiles, three share two cores.
@@ -31,7 +33,7 @@ PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --no-loadscop
 # The level of processors that `make wheel` compiles for.
 CPU ?= x86-64-v3
 
-.PHONY: help setup demo broker wheel test lint types layers compiled plain nightly rest recompiled replain torture fuzz mutants soak bench figures docs clean
+.PHONY: help setup servers demo broker wheel test lint types layers compiled plain nightly rest recompiled replain torture fuzz mutants soak bench figures docs clean
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## / - /' | sed 's/^/make /'
@@ -68,6 +70,13 @@ $(NIGHTLY): pyproject.toml $(SPARK)
 	@echo "==> installing what only make nightly and benchmarks need, too (once)"
 	@$(call many,nightly)
 	@touch $(NIGHTLY)
+
+servers:  ## install the servers and tools that nightly tests start, if you are root on Debian
+	@if test "$$(id -u)" = 0 && command -v apt-get > /dev/null; then \
+		dpkg -s $(SERVERS) > /dev/null 2>&1 || { echo "==> installing the servers that tests start"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+			$(SERVERS) > /dev/null; }; \
+		else echo "==> tests of servers that aren't installed are skipped; they need: $(SERVERS)"; fi
 
 demo: $(STAMP)  ## a live stream, anonymized before your eyes
 	@$(BIN)/shoal demo
@@ -113,7 +122,7 @@ nightly rest recompiled replain: export SHOAL_TEST_EXAMPLES = all
 nightly: export COVERAGE = --cov --cov-report=term-missing:skip-covered --cov-fail-under=95
 nightly: test rest recompiled replain  ## every test there is, with all examples and coverage; all that decide, compiled and in plain Python (hours)
 
-rest: $(NIGHTLY)  ## the second part of `make nightly`: what `make test` leaves out, compiled
+rest: $(NIGHTLY) servers  ## the second part of `make nightly`: what `make test` leaves out, compiled
 	@echo "==> what make test leaves out, compiled"
 	@$(PYTEST) tests -m nightly
 

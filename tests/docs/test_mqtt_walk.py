@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 
-from tests.crashes.world import n_taken_in, started, wait_until
+from tests.crashes.world import n_taken_in, started, wait_until, wait_until_it_listens
 from tests.docs.test_kafka_walk import ROOT, run
 from tests.world import COMMAND
 
@@ -27,7 +27,8 @@ def test_from_an_empty_broker_to_an_audited_output(tmp_path, mosquitto, monkeypa
         run(here, sys.executable, "send.py", people, "127.0.0.1", str(mosquitto.port))
         wait_until(lambda: n_taken_in(here) > 0)
         process.kill()
-    with started(words) as process:
+    with started([*words, "--log", "text"]) as process:
+        wait_until_it_listens(process)
         wait_until(lambda: n_taken_in(here) == 500)
         process.send_signal(signal.SIGTERM)
         assert process.wait(600) == 0
