@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from types import SimpleNamespace
+
 import pytest
 from confluent_kafka.schema_registry import SchemaReference
 
@@ -138,6 +141,7 @@ def test_schemas_that_refer_to_others():
 
 def test_only_so_many_schemas_are_kept(monkeypatch):
     monkeypatch.setattr(module, "MOST_SCHEMAS", 3)
+    monkeypatch.setattr(module, "MOST_MISSES", 3)
     memory = Memory()
     values = memory.values(["age"])
     for place in range(10):
@@ -145,3 +149,39 @@ def test_only_so_many_schemas_are_kept(monkeypatch):
         number = memory.add(schema)
         assert values.read([framed(number, b"\x02\x02"), framed(1000 + place, b"")], 0).n_rows == 2
     assert len(values._readers) == len(values._asked) == 3
+
+
+def test_many_unknown_ids_cost_few_requests(monkeypatch, caplog):
+    caplog.set_level(logging.WARNING, "shoal")
+    monkeypatch.setattr(module, "MOST_MISSES", 5)
+    now = [1000.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    memory, asked = Memory(), []
+    number = memory.add(OLD)
+    good = avro(number, OLD, {"age": 1, "sex": "M"})
+    whole = memory.registry.schema
+    monkeypatch.setattr(memory.registry, "schema", lambda n: asked.append(n) or whole(n))
+    values = memory.values(["age"])
+    strangers = [framed(place, b"") for place in range(100, 200)]
+    rows = values.read([good, *strangers, good], 0)
+    # The rows of known schemas are read, and each other message is one bad row.
+    assert rows.rows.tolist() == [0, 101]
+    assert [row.row for row in rows.bad] == list(range(1, 101))
+    assert rows.lost == tuple(range(100, 200))
+    assert asked == [number, *range(100, 105)]
+    assert values.read([*strangers, good], 102).rows.tolist() == [202]
+    assert asked == [number, *range(100, 105)]
+    assert len(caplog.records) == 1
+    assert "more than 5 different ids of schemas that aren't in the registry" in caplog.text
+    now[0] += module.ASK_AGAIN_SECONDS
+    values.read(strangers, 203)
+    assert asked[6:] == list(range(100, 105))
+    now[0] += module.ASK_AGAIN_SECONDS
+    # Later a new one is asked for, and found.
+    newer = memory.add(record(("age", "int"), ("more", "int")))
+    assert values.read([framed(newer, b"\x02\x02")], 303).rows.tolist() == [303]
+    # A replay is told which ones weren't there, and asks for none of them.
+    again = memory.values(["age"]).read([good, *strangers, good], 0, lost=rows.lost)
+    assert [(row.row, row.reason) for row in again.bad] == [
+        (row.row, row.reason) for row in rows.bad
+    ]

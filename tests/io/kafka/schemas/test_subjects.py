@@ -93,6 +93,35 @@ def test_types_that_nest_each_other_end_soon():
     assert time.perf_counter() - begin < 10
 
 
+def test_types_that_nest_each_other_without_a_plain_value_end_soon():
+    # Two to the power of sixty paths, and none of them ends with a value.
+    deep: object = record(("tags", {"type": "array", "items": "int"}), name="T0")
+    for level in range(1, 60):
+        deep = record(("a", deep), ("b", f"T{level - 1}"), name=f"T{level}")
+    proto = 'syntax = "proto3"; message T60 { repeated int32 tags = 1; }'
+    for level in range(59, -1, -1):
+        inner = f"T{level + 1}"
+        proto = proto.replace(";", f"; message T{level} {{ {inner} a = 1; {inner} b = 2; }}", 1)
+    begin = time.perf_counter()
+    for text, kind in ((deep, "AVRO"), (proto, "PROTOBUF")):
+        with pytest.raises(ResourceError, match="has no field that can be a column"):
+            described(text, kind)
+    assert time.perf_counter() - begin < 10
+
+
+def test_as_many_fields_as_there_are_looks_are_looked_at(monkeypatch):
+    inner = record(("x", "int"), ("y", "int"), name="I")
+    text = record(("a", "int"), ("b", inner), ("c", "I"), ("d", "int"))
+    proto = (
+        'syntax = "proto3"; message P { int32 a = 1; I b = 2; I c = 3; int32 d = 4; }'
+        "message I { int32 x = 1; int32 y = 2; }"
+    )
+    for module in ("avro", "protobuf"):
+        monkeypatch.setattr(f"shoal.io.kafka.schemas.{module}.MOST_LOOKS", 5)
+    for found in (described(text), described(proto, "PROTOBUF")):
+        assert list(found.paths.values()) == ["a", "b.x", "b.y"]
+
+
 def test_an_unknown_subject_is_named_with_what_is_near():
     memory = Memory()
     memory.add(record(("n", "int")))

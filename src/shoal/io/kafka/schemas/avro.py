@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.io.kafka.schemas.columns import Column, Leaf
+from shoal.io.kafka.schemas.columns import MOST_LOOKS, Column, Leaf
 from shoal.io.kafka.schemas.cursor import Cursor, Ints
 
 __all__ = ["AvroReader", "SchemaTextError", "Type", "leaf_paths", "parse_avro"]
@@ -207,18 +207,25 @@ def _present(found: Type) -> list[Type]:
 
 
 def leaf_paths(
-    found: Type, *, only: str | None = None, before: str = "", inside: tuple[Type, ...] = ()
+    found: Type,
+    *,
+    only: str | None = None,
+    before: str = "",
+    inside: tuple[Type, ...] = (),
+    looks: Iterator[int] | None = None,
 ) -> Iterator[tuple[str, Leaf]]:
     """Yield the plain values of a record, or of ``only`` one field of it, by their paths.
 
-    A record inside of itself is left out: its paths have no end.
+    A record inside of itself is left out: its paths have no end. It ends after `MOST_LOOKS` fields,
+    which ``looks`` counts for records inside of others.
 
     >>> text = '{"type": "record", "name": "A", "fields": [{"name": "x", "type": ["null", "int"]}]}'
     >>> [(path, leaf.kind, leaf.is_optional) for path, leaf in leaf_paths(parse_avro(text))]
     [('x', 'integer', True)]
     """
     inside = (*inside, found)
-    for name, inner in found.fields.items():
+    looks = iter(range(MOST_LOOKS)) if looks is None else looks
+    for (name, inner), _ in zip(found.fields.items(), looks, strict=False):
         there = _present(inner)
         if len(there) != 1 or only not in (None, name):
             continue
@@ -227,7 +234,8 @@ def leaf_paths(
         if leaf is not None:
             yield before + name, replace(leaf, is_optional=is_optional)
         elif there[0].kind == "record" and there[0] not in inside and len(inside) < MOST_DEPTH:
-            for path, one in leaf_paths(there[0], before=f"{before}{name}.", inside=inside):
+            part = f"{before}{name}."
+            for path, one in leaf_paths(there[0], before=part, inside=inside, looks=looks):
                 yield path, replace(one, is_optional=one.is_optional or is_optional)
 
 

@@ -11,7 +11,11 @@ import pyarrow as pa
 from shoal.io.kafka.schemas.cursor import Cursor, Ints, decimals, texts
 from shoal.io.kafka.schemas.kinds import arrow_type, scale_of
 
-__all__ = ["Column", "Leaf"]
+__all__ = ["MOST_LOOKS", "Column", "Leaf"]
+
+#: How many fields of a schema are looked at for columns. Types that nest each other can have more
+#: paths than anyone can wait for, with no plain value at the end of any.
+MOST_LOOKS = 20_000
 
 _INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shoal.io.kafka.schemas.columns import Column, Leaf
+from shoal.io.kafka.schemas.columns import MOST_LOOKS, Column, Leaf
 from shoal.io.kafka.schemas.cursor import Cursor, Ints
 from shoal.io.kafka.schemas.proto_text import Enumeration, Field, Message, ProtoFile
 
@@ -184,14 +184,20 @@ def _as_leaf(one: Field, kind: Message | Enumeration | None) -> _Wanted | None:
 
 
 def proto_paths(
-    schema: ProtoFile, message: Message, before: str = "", inside: tuple[str, ...] = ()
+    schema: ProtoFile,
+    message: Message,
+    before: str = "",
+    inside: tuple[str, ...] = (),
+    looks: Iterator[int] | None = None,
 ) -> Iterator[tuple[str, Leaf]]:
     """Yield the plain values of a message type by their paths.
 
-    A message inside of itself is left out: its paths have no end.
+    A message inside of itself is left out: its paths have no end. It ends after `MOST_LOOKS`
+    fields, which ``looks`` counts for messages inside of others.
     """
     inside = (*inside, message.name)
-    for name, one in message.fields.items():
+    looks = iter(range(MOST_LOOKS)) if looks is None else looks
+    for (name, one), _ in zip(message.fields.items(), looks, strict=False):
         kind = schema.type_of(one)
         if one.is_repeated:
             continue
@@ -199,7 +205,7 @@ def proto_paths(
         if isinstance(kind, Message) and kind.name != _TIMESTAMP:
             if not _is_wrapper(kind):
                 if kind.name not in inside and len(inside) < _MOST_DEPTH:
-                    yield from proto_paths(schema, kind, f"{before}{name}.", inside)
+                    yield from proto_paths(schema, kind, f"{before}{name}.", inside, looks)
                 continue
             one, kind = kind.fields["value"], None
         found = _as_leaf(one, kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -13,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import CheckpointError
+from shoal.events import sentence
 from shoal.io.base import BadRow
 from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values
 from shoal.io.kafka.schemas.avro import AvroReader, SchemaTextError, parse_avro
@@ -27,12 +30,14 @@ from shoal.io.readable import broken_text
 
 __all__ = ["RegisteredValues", "SchemaReader"]
 
+LOG = logging.getLogger("shoal.kafka.registry")
 #: The bytes before the value: a zero, and the id of the schema.
 HEAD_BYTES = 5
 #: The maximum number of schemas that are kept.
 MOST_SCHEMAS = 1000
-#: How often, in seconds, to ask again for a schema that wasn't there.
-ASK_AGAIN_SECONDS = 30.0
+#: How often, in seconds, to ask again for a schema that wasn't there; and the maximum number of
+#: such schemas to ask for in this time. Messages with many wrong ids would cost a request each.
+ASK_AGAIN_SECONDS, MOST_MISSES = 30.0, 200
 SHORT = "shorter than a mark and the id of a schema"
 NO_MARK = "its first byte isn't 0, so that it has no id of a schema"
 
@@ -92,8 +97,10 @@ class RegisteredValues(Values):
             self._registry.close()
             raise
         self._readers: OrderedDict[int, Maker] = OrderedDict()
-        #: When a schema that wasn't there was asked for.
+        #: When a schema that wasn't there was asked for, in the order of these times.
         self._asked: OrderedDict[int, float] = OrderedDict()
+        #: When it was last said that many weren't there.
+        self._warned = -math.inf
 
     @property
     def kinds(self) -> dict[str, list[str]]:
@@ -170,8 +177,7 @@ class RegisteredValues(Values):
         if known is not None:
             self._readers.move_to_end(number)
             return known
-        asked = self._asked.get(number)
-        if lost is None and asked is not None and time.monotonic() < asked + ASK_AGAIN_SECONDS:
+        if lost is None and not self._may_ask(number):
             return None
         schema = self._registry.schema(number)
         if schema is None:
@@ -182,11 +188,28 @@ class RegisteredValues(Values):
                 )
             self._asked[number] = time.monotonic()
             self._asked.move_to_end(number)
-            _shorten(self._asked)
+            _shorten(self._asked, MOST_MISSES)
             return None
         self._readers[number] = made = self._make(schema)
-        _shorten(self._readers)
+        _shorten(self._readers, MOST_SCHEMAS)
         return made
+
+    def _may_ask(self, number: int) -> bool:
+        """Return whether to ask for a schema: not if it, or many others, weren't there just now."""
+        since = time.monotonic() - ASK_AGAIN_SECONDS
+        if number in self._asked:
+            return self._asked[number] <= since
+        if len(self._asked) < MOST_MISSES or next(iter(self._asked.values())) <= since:
+            return True
+        if self._warned <= since:
+            self._warned = time.monotonic()
+            text = (
+                f"{self._where}: messages have more than {MOST_MISSES} different ids of schemas "
+                "that aren't in the registry; such ids are bad rows, and asked for from time to "
+                "time only"
+            )
+            sentence(LOG, logging.WARNING, "many unknown schemas", text)
+        return False
 
     def _make(self, schema: Registered) -> Maker:
         """Return what gives the reader of a schema for the place of a type in it."""
@@ -325,6 +348,6 @@ def _groups(ids: Ints) -> list[tuple[int, Ints]]:
     return sorted(found, key=lambda pair: int(pair[1][0]))
 
 
-def _shorten(kept: OrderedDict[int, Any]) -> None:
-    while len(kept) > MOST_SCHEMAS:
+def _shorten(kept: OrderedDict[int, Any], most: int) -> None:
+    while len(kept) > most:
         kept.popitem(last=False)
