@@ -23,6 +23,7 @@ from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 from shoal.testing.schema_registry import find_registry
 from tests.debezium import NoPostgresError, Postgres
 from tests.examples import examples
+from tests.lake import Lake
 from tests.mosquitto import Mosquitto, NoMosquittoError
 
 # A shell ignores interrupts for what it runs in the background; tests send them.
@@ -50,7 +51,10 @@ PARTS = {
     "not compiled and not nightly": ("plain", "story"),
 }
 #: Tests that use one of these take seconds each; one story of each is part of `make test`.
-SERVERS = {"kafka", "broker", "own_broker", "schema_registry", "mosquitto", "postgres", "spark"}
+SERVERS = {
+    "kafka", "broker", "own_broker", "schema_registry", "mosquitto", "postgres", "mysql", "lake",
+    "spark",
+}  # fmt: skip
 #: Whether kernels are compiled in this run.
 IS_JIT = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 #: Groups of tests that take longest: a minute of Spark, minutes of compiling.
@@ -220,6 +224,18 @@ def postgres() -> Iterator[Postgres]:
         pytest.skip(str(error))
     with server:
         yield server
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    """A REST catalog and S3-compatible storage of the test's own, or the test is skipped."""
+    pytest.importorskip("pyiceberg")
+    try:
+        servers = Lake(tmp_path / "servers")
+    except NoBrokerError as error:
+        pytest.skip(str(error))
+    with servers:
+        yield servers
 
 
 @pytest.fixture

@@ -32,3 +32,25 @@ def test_object_storage_is_refused(tmp_path, monkeypatch, capfd, run, bad_rows, 
     assert "object storage isn't supported here" in said
     assert "hunter2" not in said
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("init", AWAY + ".csv"),
+        ("audit", "job.toml", AWAY + ".csv"),
+        ("audit", "job.toml", "in.csv", "--original", AWAY),
+        ("report", "job.toml", AWAY + ".csv"),
+        ("attack", "job.toml", AWAY, "--original", "in.csv"),
+    ],
+)
+def test_object_storage_is_refused_by_those_who_read_data(tmp_path, monkeypatch, capfd, words):
+    monkeypatch.chdir(tmp_path)
+    write(people(20), tmp_path / "in.csv")
+    write_job(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    assert shoal(monkeypatch, *words) == 4
+    said = capfd.readouterr().err
+    assert "a path that begins with s3:// isn't on the file system of this machine" in said
+    assert "hunter2" not in said
+    assert sorted(tmp_path.iterdir()) == before

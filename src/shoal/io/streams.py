@@ -29,6 +29,7 @@ __all__ = [
     "open_output",
     "os_reason",
     "read_errors",
+    "refuse_address",
 ]
 
 #: The name that stands for standard input or output.
@@ -269,6 +270,24 @@ class Output:
         finally:
             if self._owned:
                 self._raw.close()
+
+
+def refuse_address(path: str | os.PathLike[str]) -> None:
+    """Raise `ResourceError` for an address where a local path is asked for.
+
+    >>> refuse_address("s3://ann:hunter2@bucket/people.csv")
+    Traceback (most recent call last):
+    ...
+    shoal.errors.ResourceError: a path that begins with s3:// isn't on the file system of this \
+machine, and object storage isn't supported here. Give a local copy.
+    """
+    scheme, address, _ = os.fspath(path).partition("://")
+    if address:
+        # The rest isn't shown: it may have a password in it.
+        raise ResourceError(
+            f"a path that begins with {scheme}:// isn't on the file system of this machine, and "
+            "object storage isn't supported here. Give a local copy."
+        )
 
 
 def open_input(path: str | os.PathLike[str], compression: str | None = None) -> Input:

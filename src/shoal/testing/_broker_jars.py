@@ -13,7 +13,15 @@ from pathlib import Path
 
 from shoal.errors import ResourceError
 
-__all__ = ["NoBrokerError", "connect_jars", "java", "kafka_jars", "registry_app"]
+__all__ = [
+    "NoBrokerError",
+    "connect_jars",
+    "iceberg_rest_jar",
+    "java",
+    "kafka_jars",
+    "registry_app",
+    "s3_jar",
+]
 
 #: Which Kafka, as Maven names it.
 VERSION = "4.1.0"
@@ -21,6 +29,8 @@ VERSION = "4.1.0"
 REGISTRY_VERSION = "3.0.9"
 #: Which Debezium, and which of Apicurio's converters for Avro.
 DEBEZIUM_VERSION, CONVERTER_VERSION = "3.6.1.Final", "2.6.13.Final"
+#: Which REST catalog of Iceberg, and which S3Proxy.
+ICEBERG_VERSION, S3_VERSION = "1.10.0", "4.1.0"
 #: How long, in seconds, fetching may take.
 FETCH_SECONDS = 600
 #: How a message begins.
@@ -104,6 +114,27 @@ def registry_app() -> Path:
 
     pattern = "apicurio-registry-app-*-runner.jar"
     return next(_cached(f"apicurio-{REGISTRY_VERSION}", fetch, pattern).glob(pattern))
+
+
+def iceberg_rest_jar() -> Path:
+    """Return the jar of Iceberg's REST catalog (212 MB); fetch it if it doesn't exist."""
+    name = f"iceberg-open-api-{ICEBERG_VERSION}"
+    return _one_jar(name, f"org.apache.iceberg:iceberg-open-api:{ICEBERG_VERSION}:jar")
+
+
+def s3_jar() -> Path:
+    """Return the jar of S3Proxy, with all that it needs; fetch it if it doesn't exist."""
+    artifact = f"org.gaul:s3proxy:{S3_VERSION}:jar:jar-with-dependencies"
+    return _one_jar(f"s3proxy-{S3_VERSION}", artifact)
+
+
+def _one_jar(name: str, artifact: str) -> Path:
+    """Return a jar that needs no other."""
+
+    def fetch(folder: Path, jars: Path) -> None:
+        _maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={jars}")
+
+    return next(_cached(name, fetch, "*.jar").glob("*.jar"))
 
 
 def _cached(name: str, fetch: Callable[[Path, Path], None], pattern: str) -> Path:

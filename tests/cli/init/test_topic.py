@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import sys
 import tomllib
 from pathlib import Path
@@ -30,6 +32,7 @@ ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 ADMISSION = (EXAMPLES / "registry_to_registry" / "admission.avsc").read_text()
 JSON_SCHEMA = '{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}'
+ENVELOPES = ROOT / "tests" / "io" / "kafka" / "envelopes"
 PEOPLE = str(EXAMPLES / "anonymize_a_csv" / "people.csv")
 
 
@@ -109,6 +112,72 @@ def test_without_a_message_that_fits_the_schema_alone_makes_a_draft_that_must_be
     assert [quasi.name for quasi in Job.load(job).schema.quasi] == ["age", "sex"]
 
 
+def test_a_draft_of_json_messages_without_a_schema_can_be_run_and_is_kept(
+    tmp_path, kafka, topic, monkeypatch, capfd
+):
+    name = topic(2)
+    with Path(PEOPLE).open(newline="") as file:
+        people = list(csv.DictReader(file))
+    for person in people:
+        person |= {"age": int(person["age"]) if person["age"] else None, "tags": ["a"]}
+    fill(kafka, name, [json.dumps(person).encode() for person in people])
+    monkeypatch.chdir(tmp_path)
+    assert shoal(monkeypatch, "init", f"kafka://{kafka}/{name}", "--rows", "499") == 0
+    out, err = capfd.readouterr()
+    assert out == "shoal run job.toml -o published.csv\n"
+    assert 'warning: Left out: "tags": it has objects or arrays as values.' in err
+    assert "from 499 rows\nReview it, then:\n" in err
+    keys = tomllib.loads(Path("job.toml").read_text())
+    assert keys["input"] == {"kafka": kafka, "topic": name, "format": "json"}
+    assert keys["schema"]["subject"] == "patient_id"
+    assert {"age", "sex", "profession"} <= set(keys["schema"]["quasi"])
+    words = ["run", "job.toml", "-o", "published.csv", "--trace", "trace/", "--drain"]
+    finish(tmp_path, words)
+    verdict = run(
+        tmp_path, *COMMAND, "audit", "job.toml", "published.csv", "--trace", "trace/",
+        "--original", PEOPLE,
+    )  # fmt: skip
+    assert verdict.startswith("kept: ")
+
+
+def test_a_draft_of_changes_in_json_names_the_columns_of_the_row(
+    tmp_path, kafka, topic, monkeypatch, capfd
+):
+    name, job = topic(), tmp_path / "job.toml"
+    recorded = ENVELOPES / "postgres_json_schema.jsonl"
+    lines = [json.loads(line) for line in recorded.read_text().splitlines()]
+    fill(kafka, name, [line["value"].encode() for line in lines if line["value"]])
+    words = ("init", f"kafka://{kafka}/{name}", "-o", job, "--k", "2", "--measure", "0")
+    assert shoal(monkeypatch, *words) == 0
+    capfd.readouterr()
+    keys = tomllib.loads(job.read_text())["input"]
+    assert keys == {"kafka": kafka, "topic": name, "format": "json", "changes": "inserts"}
+    # Only updates and deletes: there is no row to draft from.
+    other = topic()
+    fill(kafka, other, [b'{"op": "d", "before": {"id": 1}, "after": {"id": 1}, "source": {}}'])
+    words = ("init", f"kafka://{kafka}/{other}", "-o", job, "--force")
+    assert shoal(monkeypatch, *words) == 4
+    assert "none of the first messages is a row: all changes in them are" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("values", [[], [b"no json", b"[1, 2]", b"7"]])
+def test_a_topic_that_has_no_message_in_json_is_refused(
+    values, tmp_path, kafka, topic, monkeypatch, capfd
+):
+    name, job = topic(), tmp_path / "job.toml"
+    if values:
+        fill(kafka, name, values)
+    assert shoal(monkeypatch, "init", f"kafka://{kafka}/{name}", "-o", job) == 4
+    assert "has no messages in JSON to draft a job from. Send some first" in capfd.readouterr().err
+    assert not job.exists()
+
+
+def test_a_topic_that_isnt_there_is_said(tmp_path, kafka, monkeypatch, capfd):
+    job = tmp_path / "job.toml"
+    assert shoal(monkeypatch, "init", f"kafka://{kafka}/no-such-topic", "-o", job) == 4
+    assert "no-such-topic" in capfd.readouterr().err
+
+
 def test_schemas_of_another_kind_are_refused(
     tmp_path, kafka, topic, schema_registry, monkeypatch, capfd
 ):
@@ -184,7 +253,8 @@ def test_a_topic_that_cant_be_read_isnt_read_to_its_end():
     [
         (("people.csv", "--registry", "http://x"), "--registry: goes with a topic of Kafka. Write"),
         (("people.csv", "--set", "settings.a=b"), "--set: goes with a topic of Kafka. Write"),
-        (("kafka://h:1/people",), "--registry: is missing: without a schema, a topic doesn't say"),
+        (("kafka://h:1/t", "--from", "csv"), "--registry: is missing: without a schema, only mess"),
+        (("kafka://h:1/t", "--schema", "s"), "--registry: is missing: without a schema, only mess"),
         (("kafka://h:1", "--registry", "http://x"), "DATA: isn't a topic; got kafka://h:1"),
         (
             ("kafka://h:1/t", "--registry", "http://x", "--set", "password=hunter2"),

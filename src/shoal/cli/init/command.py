@@ -1,4 +1,4 @@
-"""``shoal init``: draft a job from a data file, or from a topic and its schema."""
+"""``shoal init``: draft a job from a data file, or from a topic."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from shoal.cli.init.draft import Draft, draft
 from shoal.cli.init.from_schema import draft_from_schema
 from shoal.cli.init.roles import Asked
+from shoal.cli.init.toml import quote
 from shoal.cli.init.topic import SCHEME, Topic, TopicOptions, TopicRows, open_topic
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError
@@ -58,6 +59,10 @@ def init(data: str, output: Path, options: InitOptions) -> int:
         rows = topic.sample(options.rows)
         sample, is_whole = rows.table, rows.is_whole
         _say_unreadable(rows)
+        _say_nested(topic)
+        if topic.subject is None and not sample.num_rows:
+            why = "all changes in them are updates or deletes" if not rows.n_bad else rows.reason
+            raise ResourceError(f"{data}: none of the first messages is a row: {why}.")
     else:
         sample, is_whole = _sample(data, options, dialect)
     if topic is not None and not sample.num_rows:
@@ -126,13 +131,19 @@ def _drafted(
 
 
 def _say_unreadable(rows: TopicRows) -> None:
-    """Warn of messages that can't be read by the newest schema."""
+    """Warn of messages that can't be read, mostly by the newest schema."""
     if rows.n_bad:
         n = rows.n_bad + rows.table.num_rows
         print_message(
             f"warning: {rows.n_bad:,} of {n:,} messages of the sample can't be read, mostly "
             f"because: {rows.reason}. Such messages are bad rows."
         )
+
+
+def _say_nested(topic: Topic) -> None:
+    """Warn of fields of JSON messages that can't be columns."""
+    for name in topic.nested:
+        print_message(f"warning: Left out: {quote(name)}: it has objects or arrays as values.")
 
 
 def _private(path: str, flags: int) -> int:

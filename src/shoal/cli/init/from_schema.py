@@ -54,6 +54,7 @@ def draft_from_schema(topic: Topic, *, job_name: str, asked: Asked, k: int) -> D
     k
         The least number of people in a group.
     """
+    assert topic.subject is not None
     leaves = topic.described.leaves
     asked.check(list(leaves))
     parts = _parts(topic, asked)

@@ -1,4 +1,4 @@
-"""A topic whose messages have a schema in a registry, as what a job is drafted from."""
+"""A topic as what a job is drafted from: its schema in a registry, or its JSON messages."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ import pyarrow as pa
 from shoal.cli.init.toml import line, quote, quote_key
 from shoal.errors import JobError, Problem
 from shoal.io.kafka.connector import KafkaInput
+from shoal.io.kafka.described import describe_messages
 from shoal.io.kafka.schemas.client import Registry
+from shoal.io.kafka.schemas.columns import Leaf
 from shoal.io.kafka.schemas.subjects import Described, describe_subject
+from shoal.io.kafka.values import joined
 from shoal.io.registry import endpoint
 
 __all__ = ["SCHEME", "Topic", "TopicOptions", "TopicRows", "open_topic"]
@@ -37,7 +40,7 @@ class TopicOptions:
     Parameters
     ----------
     registry
-        Where the registry answers.
+        Where the registry answers; None: there is none, and messages are JSON.
     subject
         The subject of the schema; None: ``<topic>-value``.
     settings
@@ -79,20 +82,23 @@ class Topic:
     name
         The name of the topic.
     subject
-        The subject of its schema.
+        The subject of its schema; None: it has none.
     described
-        What the schema says.
+        What the schema, or the first messages, say.
     keys
         The keys of ``[input]``.
     opened
         The input of the job.
+    nested
+        The fields of JSON messages that can't be columns.
     """
 
     name: str
-    subject: str
+    subject: str | None
     described: Described
     keys: Mapping[str, Any]
     opened: KafkaInput
+    nested: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Write ``[input]``, and an output as a comment."""
@@ -121,13 +127,13 @@ class Topic:
         source: Any = self.opened.open(tuple(self.described.leaves), replay=True)
         done, seen = threading.Event(), [0]
         watch = threading.Thread(target=_stop_at_the_end, args=(source, done, seen), daemon=True)
-        tables: list[pa.Table] = []
+        batches: list[pa.RecordBatch] = []
         n, reasons, is_whole = 0, Counter[str](), True
         try:
             watch.start()
             for chunk in source:
                 seen[0] += 1
-                tables.append(pa.Table.from_batches([chunk.batch]))
+                batches.append(chunk.batch)
                 n += chunk.batch.num_rows
                 reasons.update(bad.reason for bad in chunk.bad)
                 # A topic that can't be read isn't read to its end either.
@@ -138,8 +144,8 @@ class Topic:
             done.set()
             watch.join()
             source.close()
-        rows = [table for table in tables if table.num_rows]
-        table = pa.concat_tables(rows).slice(0, n_rows) if rows else pa.table({})
+        rows = [batch for batch in batches if batch.num_rows]
+        table = pa.table(joined(rows).slice(0, n_rows)) if rows else pa.table({})
         reason = reasons.most_common(1)[0][0] if reasons else ""
         return TopicRows(table, is_whole, sum(reasons.values()), reason)
 
@@ -155,7 +161,7 @@ def _stop_at_the_end(source: Any, done: threading.Event, seen: Sequence[int]) ->
 
 
 def open_topic(data: str, options: TopicOptions, folder: Path, form: str | None) -> Topic:
-    """Find the schema of a topic.
+    """Find the schema of a topic, or the columns of its messages.
 
     Parameters
     ----------
@@ -175,15 +181,12 @@ def open_topic(data: str, options: TopicOptions, folder: Path, form: str | None)
         raise JobError(Problem("DATA", "has a user in its address", None, fix))
     if not servers or not name:
         raise JobError(Problem("DATA", "isn't a topic", data, f"Write {SCHEME}host:port/topic"))
-    if options.registry is None:
-        what = "is missing: without a schema, a topic doesn't say which columns it has"
-        fix = "Give the address of the registry, or draft from a file with some of the messages"
-        raise JobError(Problem("--registry", what, None, fix))
-    subject = options.subject or f"{name}-value"
-    keys: dict[str, Any] = {
-        "kafka": servers, "topic": name, "format": "avro", "registry": options.registry,
-    }  # fmt: skip
+    keys: dict[str, Any] = {"kafka": servers, "topic": name}
     tables = _tables(options.settings)
+    if options.registry is None:
+        return _of_messages(name, keys, tables, options, folder, form)
+    subject = options.subject or f"{name}-value"
+    keys |= {"format": "avro", "registry": options.registry}
     settings = _opened(keys | tables, folder).kafka.registry
     assert settings is not None
     registry = Registry(settings, threading.Event())
@@ -200,6 +203,30 @@ def open_topic(data: str, options: TopicOptions, folder: Path, form: str | None)
     if described.fields:
         keys["fields"] = described.fields
     return Topic(name, subject, described, keys | tables, _opened(keys | tables, folder))
+
+
+def _of_messages(
+    name: str,
+    keys: dict[str, Any],
+    tables: Mapping[str, Any],
+    options: TopicOptions,
+    folder: Path,
+    form: str | None,
+) -> Topic:
+    """Find the columns of a topic without a schema, whose messages are JSON."""
+    if form not in (None, "json") or options.subject is not None:
+        what = "is missing: without a schema, only messages in JSON say which columns they have"
+        fix = "Give the address of the registry, or draft from a file with some of the messages"
+        raise JobError(Problem("--registry", what, None, fix))
+    keys["format"] = "json"
+    found = describe_messages(_opened(keys | tables, folder).kafka)
+    if found.is_envelope:
+        keys["changes"] = "inserts"
+    paths = {column: column for column in found.columns}
+    leaves = dict.fromkeys(paths, Leaf("text"))
+    described = Described("json", leaves, paths, found.is_envelope)
+    opened = _opened(keys | tables, folder)
+    return Topic(name, None, described, keys | tables, opened, found.nested)
 
 
 def _opened(keys: Mapping[str, Any], folder: Path) -> KafkaInput:

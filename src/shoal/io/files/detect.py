@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shoal.io.files.folder import files_in
 from shoal.io.formats import file_type
-from shoal.io.streams import is_directory, open_input
+from shoal.io.streams import is_directory, open_input, refuse_address
 from shoal.io.text.detect import LOOK_BYTES, likely_dialect
 from shoal.io.text.dialect import Dialect
 
@@ -39,6 +39,7 @@ def detect_dialect(
     ...     detect_dialect(file.name).as_keys()
     {'delimiter': ';', 'encoding': 'utf-16', 'decimal': ',', 'null': '?'}
     """
+    refuse_address(path)
     if is_directory(path):
         first = next(iter(files_in(Path(path))), None)
         return None if first is None else detect_dialect(Path(path) / first, format=format)

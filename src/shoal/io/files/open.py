@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shoal.io.base import BATCH_ROWS, Sink, Source
 from shoal.io.files.folder import FolderSource
 from shoal.io.formats import FileType, file_type
-from shoal.io.streams import Output, compressed, is_directory, open_output
+from shoal.io.streams import Output, compressed, is_directory, open_output, refuse_address
 from shoal.io.text.dialect import Dialect
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def open_source(
     ResourceError
         If the input can't be read.
     """
+    refuse_address(path)
     if is_directory(path):
         return FolderSource(path, columns, format=format, dialect=dialect)
     kind = file_type(path, format, dialect)

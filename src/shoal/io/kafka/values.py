@@ -11,8 +11,8 @@ import io
 import itertools
 import json
 import threading
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ from shoal.io.text.source import LOOK_ROWS
 from shoal.io.text.splitter import lines_of_rows, read_blocks, structural_quotes
 from shoal.io.typed import plain_array
 
-__all__ = ["ParsedRows", "Values", "values_for"]
+__all__ = ["ParsedRows", "Values", "joined", "json_rows", "values_for"]
 
 _DELIMITER = b","
 
@@ -157,6 +157,17 @@ def _careful_json(value: bytes | None, pieces: list[bytes], wrong: list[_Unreada
     pieces += lines
 
 
+def json_rows(values: Iterable[bytes | None]) -> Iterator[dict[str, Any]]:
+    """Yield the objects in messages of JSON; what isn't one is left out."""
+    pieces: list[bytes] = []
+    for value in values:
+        _careful_json(value, pieces, [])
+    for piece in pieces:
+        row = load_object(piece)
+        if isinstance(row, dict):
+            yield row
+
+
 class CsvValues(Values):
     r"""CSV: a message is rows, after a header where the settings don't name the fields.
 
@@ -217,7 +228,7 @@ class CsvValues(Values):
             if wrong
             else []
         )
-        return _numbered(_joined(batches), bad, wrong, counts, first_row)
+        return _numbered(joined(batches), bad, wrong, counts, first_row)
 
     def _without_header(self, value: bytes) -> bytes | str:
         """Take the fields from the header; return the rest, or why that isn't possible."""
@@ -272,7 +283,7 @@ class ArrowValues(Values):
             else:
                 batches.append(batch)
         counts = [batch.num_rows for batch in batches]
-        batch = _joined(batches) if batches else pa.RecordBatch.from_pylist([], schema=self._types)
+        batch = joined(batches) if batches else pa.RecordBatch.from_pylist([], schema=self._types)
         broken = broken_text(batch)
         if broken:
             batch = batch.filter(pa.array([row not in broken for row in range(batch.num_rows)]))
@@ -305,7 +316,7 @@ class ArrowValues(Values):
                 batches = [_decoded(batch) for batch in batches]
             if not batches:
                 return _decoded(readable_batch(nothing))
-            return _joined(batches)
+            return joined(batches)
         except (pa.ArrowException, OSError):
             return "not a whole Arrow stream"
 
@@ -320,7 +331,7 @@ def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     """Concatenate batches with the same columns; types that differ are made to agree."""
     if len(batches) == 1:
         return batches[0]
