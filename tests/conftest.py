@@ -21,7 +21,7 @@ from hypothesis import settings
 
 from shoal.testing.broker import NoBrokerError, create_topics, find_broker
 from shoal.testing.schema_registry import find_registry
-from tests.debezium import NoPostgresError, Postgres
+from tests.debezium import MySql, NoDatabaseError, Postgres
 from tests.examples import examples
 from tests.lake import Lake
 from tests.mosquitto import Mosquitto, NoMosquittoError
@@ -220,7 +220,18 @@ def postgres() -> Iterator[Postgres]:
     """A database of the test's own. Without one installed, the test is skipped."""
     try:
         server = Postgres()
-    except NoPostgresError as error:
+    except NoDatabaseError as error:
+        pytest.skip(str(error))
+    with server:
+        yield server
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def mysql(request: pytest.FixtureRequest) -> Iterator[MySql]:
+    """A MySQL, and then a MariaDB, of the test's own; skipped where it isn't installed."""
+    try:
+        server = MySql(request.param)
+    except NoDatabaseError as error:
         pytest.skip(str(error))
     with server:
         yield server

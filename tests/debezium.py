@@ -1,4 +1,4 @@
-"""A Postgres, and Debezium in Kafka Connect, for tests: on loopback, ended by their process ids."""
+"""Databases, and Debezium in Kafka Connect, for tests: on loopback, ended by their process ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from shoal.testing._broker_jars import connect_jars, java
+from shoal.testing._broker_jars import connect_jars, java, mariadb_jars
 from shoal.testing._server import JAVA_OPTIONS
 from shoal.testing.broker import LOG_OPTION
 
@@ -19,8 +19,8 @@ from shoal.testing.broker import LOG_OPTION
 START_SECONDS = 180.0
 
 
-class NoPostgresError(Exception):
-    """There can't be a Postgres here, and why."""
+class NoDatabaseError(Exception):
+    """There can't be a database here, and why."""
 
 
 def free_port() -> int:
@@ -36,7 +36,7 @@ class Postgres:
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
         here = shutil.which("postgres")
         if not found and here is None:
-            raise NoPostgresError("Postgres isn't installed: apt-get install postgresql")
+            raise NoDatabaseError("Postgres isn't installed: apt-get install postgresql")
         self._programs = Path(here).resolve().parent if not found else found[-1].parent
         # The server refuses to run as root.
         self._user = "postgres" if os.geteuid() == 0 else None
@@ -105,13 +105,123 @@ class Postgres:
         }  # fmt: skip
 
 
+class MySql:
+    """A MySQL or a MariaDB with a binary log of rows, whose data is gone with it.
+
+    Parameters
+    ----------
+    kind
+        ``mysql`` or ``mariadb``. Debian 12 has MariaDB only; ``SHOAL_TEST_MYSQLD`` may name the
+        ``mysqld`` of a real MySQL, with its ``mysql`` beside it.
+    """
+
+    USER = "shoal"
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._server = _program(kind)
+        self._client = self._server.with_name("mysql")
+        if not self._client.exists():
+            self._client = Path(shutil.which("mysql") or "mysql")
+        self.port = free_port()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{kind}-"))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> MySql:
+        data = self._folder / "data"
+        own = ["--no-defaults", f"--datadir={data}", *(["--user=root"] if not os.geteuid() else [])]
+        if self.kind == "mysql":
+            first = [self._server, *own, "--initialize-insecure"]
+        else:
+            method = "--auth-root-authentication-method=normal"
+            first = ["mariadb-install-db", *own, method, "--skip-test-db"]
+        with (self._folder / "log").open("wb") as log:
+            subprocess.run(first, check=True, stdout=log, stderr=log)
+            words = [
+                "--bind-address=127.0.0.1", f"--port={self.port}", f"--socket={self._folder}/s",
+                f"--pid-file={self._folder}/pid", "--server-id=1", "--log-bin=binlog",
+                "--binlog-format=ROW", "--binlog-row-image=FULL", "--innodb-buffer-pool-size=16M",
+                "--innodb-flush-log-at-trx-commit=2", "--default-time-zone=+00:00",
+                *(["--mysqlx=OFF", "--secure-file-priv=NULL"] if self.kind == "mysql" else []),
+            ]  # fmt: skip
+            self._process = subprocess.Popen([self._server, *own, *words], stdout=log, stderr=log)
+        end = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self.run("SELECT 1")
+                break
+            except subprocess.CalledProcessError:
+                log = (self._folder / "log").read_text()
+                assert self._process.poll() is None and time.monotonic() < end, log[-2000:]
+                time.sleep(0.2)
+        self.run(
+            f"CREATE USER '{self.USER}'@'%' IDENTIFIED BY '{self.USER}'",
+            f"GRANT ALL ON *.* TO '{self.USER}'@'%'", "CREATE DATABASE shop",
+        )  # fmt: skip
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(60)
+        shutil.rmtree(self._folder)
+
+    @property
+    def version(self) -> str:
+        """What the server says about itself."""
+        return self.run("SELECT version()").strip()
+
+    def run(self, *statements: str) -> str:
+        """Run statements, each in a transaction of its own; return what they say."""
+        done = subprocess.run(
+            [
+                self._client, "--no-defaults", f"--socket={self._folder}/s", "-u", "root", "-N",
+                *(["-D", "shop"] if (self._folder / "data" / "shop").exists() else []),
+            ],
+            input="".join(f"{text};\n" for text in statements),
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return done.stdout
+
+    def connector(self, tables: str, folder: Path) -> dict[str, str]:
+        """Settings of a connector that captures tables; topics begin with ``shop``."""
+        names = {"mysql": "mysql.MySqlConnector", "mariadb": "mariadb.MariaDbConnector"}
+        history = "io.debezium.storage.file.history.FileSchemaHistory"
+        return {
+            "connector.class": f"io.debezium.connector.{names[self.kind]}",
+            "database.hostname": "127.0.0.1", "database.port": str(self.port),
+            "database.user": self.USER, "database.password": self.USER,
+            "database.server.id": "5401", "database.include.list": "shop",
+            "table.include.list": tables, "topic.prefix": "shop",
+            "topic.creation.default.replication.factor": "1",
+            "topic.creation.default.partitions": "1", "include.schema.changes": "true",
+            "schema.history.internal": history,
+            "schema.history.internal.file.filename": str(folder / "history"),
+        }  # fmt: skip
+
+
+def _program(kind: str) -> Path:
+    """Return the server of a kind: MariaDB installs its own as ``mysqld``, too."""
+    named = [os.environ.get("SHOAL_TEST_MYSQLD")] if kind == "mysql" else []
+    for name in (*named, "mysqld", "mariadbd"):
+        found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") if name else None
+        if found is not None:
+            said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True)
+            if ("MariaDB" in said.stdout) == (kind == "mariadb"):
+                return Path(found)
+    what = {"mysql": "MySQL isn't installed: SHOAL_TEST_MYSQLD may name its mysqld"}
+    raise NoDatabaseError(what.get(kind, "MariaDB isn't installed: apt-get install mariadb-server"))
+
+
 class Connect:
     """Kafka Connect with one connector, which writes to a broker."""
 
     def __init__(
         self, folder: Path, kafka: str, connector: Mapping[str, str], worker: Mapping[str, str]
     ) -> None:
-        self._jars, self._java, self._folder = connect_jars(), java(), folder
+        is_mariadb = "mariadb" in connector["connector.class"]
+        self._jars = mariadb_jars() if is_mariadb else connect_jars()
+        self._java, self._folder = java(), folder
         folder.mkdir()
         address = f"http://127.0.0.1:{free_port()}"
         self._write(

@@ -1,4 +1,4 @@
-"""Runs to an Iceberg table of a REST catalog in S3-compatible storage; run and servers are killed."""
+"""Runs to a table of a REST catalog in S3-compatible storage; run and servers are killed."""
 
 from __future__ import annotations
 

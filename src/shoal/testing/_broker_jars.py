@@ -19,6 +19,7 @@ __all__ = [
     "iceberg_rest_jar",
     "java",
     "kafka_jars",
+    "mariadb_jars",
     "registry_app",
     "s3_jar",
 ]
@@ -29,6 +30,8 @@ VERSION = "4.1.0"
 REGISTRY_VERSION = "3.0.9"
 #: Which Debezium, and which of Apicurio's converters for Avro.
 DEBEZIUM_VERSION, CONVERTER_VERSION = "3.6.1.Final", "2.6.13.Final"
+#: Which Debezium for MariaDB: Maven Central has no newer one.
+MARIADB_VERSION = "3.5.0.Final"
 #: Which REST catalog of Iceberg, and which S3Proxy.
 ICEBERG_VERSION, S3_VERSION = "1.10.0", "4.1.0"
 #: How long, in seconds, fetching may take.
@@ -82,6 +85,17 @@ def connect_jars() -> Path:
         f"io.debezium:debezium-embedded:{DEBEZIUM_VERSION}",
         f"io.debezium:debezium-connector-postgres:{DEBEZIUM_VERSION}",
         f"io.debezium:debezium-connector-mysql:{DEBEZIUM_VERSION}",
+        f"io.apicurio:apicurio-registry-utils-converter:{CONVERTER_VERSION}",
+        "org.slf4j:slf4j-simple:1.7.36",
+    )  # fmt: skip
+
+
+def mariadb_jars() -> Path:
+    """Return the folder of `connect_jars` for MariaDB, which has a connector of its own."""
+    return _with_needs(
+        f"debezium-mariadb-{MARIADB_VERSION}", "debezium-connector-mariadb-*.jar",
+        f"io.debezium:debezium-embedded:{MARIADB_VERSION}",
+        f"io.debezium:debezium-connector-mariadb:{MARIADB_VERSION}",
         f"io.apicurio:apicurio-registry-utils-converter:{CONVERTER_VERSION}",
         "org.slf4j:slf4j-simple:1.7.36",
     )  # fmt: skip
