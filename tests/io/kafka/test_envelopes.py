@@ -67,8 +67,8 @@ class Recorded:
 
     is_away = False
 
-    def __init__(self):
-        self._texts = json.loads((HERE / "postgres_avro_schemas.json").read_text())
+    def __init__(self, server):
+        self._texts = json.loads((HERE / f"{server}_avro_schemas.json").read_text())
 
     def check(self):
         pass
@@ -85,12 +85,13 @@ class Recorded:
 
 def envelopes(name, columns, changes):
     """The reader of a recording."""
-    if not name.startswith("postgres_avro"):
+    server, _, form = name.partition("_")
+    if not form.startswith("avro"):
         return json_envelopes(columns, changes)
     from tests.io.kafka.schemas.world import REGISTRY
 
     settings = KafkaSettings("h:1", "visit", "avro", registry=REGISTRY, changes=changes)
-    return AvroEnvelopes(settings, columns, threading.Event(), Recorded())
+    return AvroEnvelopes(settings, columns, threading.Event(), Recorded(server))
 
 
 def account(rows, messages):

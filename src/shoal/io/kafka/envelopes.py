@@ -12,6 +12,7 @@ import threading
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,8 @@ NO_ROW = "an envelope without the row after the change"
 NO_KEY = 'it has no key, and input.changes = "latest" finds the versions of a row by it'
 #: In an Avro message the column that has the kind of the change. No column of a job is named so.
 _OP = "(op)"
+_UNAVAILABLE = frozenset(PLACEHOLDERS)
+_ENCODE = json.JSONEncoder().encode
 
 
 class _Opened(NamedTuple):
@@ -307,16 +310,18 @@ class JsonEnvelopes(Envelopes):
             self._head, self._converts = head + b",", converts
 
     def _rows(self, taken: list[int], wrong: dict[int, str]) -> tuple[pa.RecordBatch, list[int]]:
-        lines, places = [], []
+        rows, places = [], []
         for place in taken:
             row = self._plain(*self._after[place])
             if isinstance(row, str):
                 wrong[place] = row
             else:
-                lines.append(json.dumps(row).encode())
+                rows.append(row)
                 places.append(place)
         self._after.clear()
-        parsed = self._values.read(lines, 0)
+        # As one message of many lines, which are parsed together.
+        lines = "\n".join(map(_ENCODE, rows)).encode()
+        parsed = self._values.read([lines] if rows else [], 0)
         wrong |= {places[row.row]: row.reason for row in parsed.bad}
         return parsed.batch, [places[row] for row in parsed.rows.tolist()]
 
@@ -324,6 +329,11 @@ class JsonEnvelopes(Envelopes):
         """Return the wanted values of a row, or why they can't be read."""
         if not isinstance(after, dict):
             return NO_ROW
+        if not converts:
+            row = {name: after.get(name) for name in self.names}
+            with suppress(TypeError):  # A list or an object: the row is a bad one.
+                if _UNAVAILABLE.isdisjoint(row.values()):
+                    return row
         row = {}
         for name in self.names:
             value = after.get(name)

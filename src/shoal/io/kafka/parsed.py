@@ -17,6 +17,7 @@ from shoal.io.base import BadRow
 __all__ = ["EMPTY", "ParsedRows", "Values", "load_json"]
 
 EMPTY = "an empty message"
+_DECODE = json.JSONDecoder().decode
 
 
 def load_json(text: bytes) -> Any:
@@ -26,6 +27,9 @@ def load_json(text: bytes) -> Any:
     ({'age': 39}, None)
     """
     try:
+        if text[:1] == b"{" and text[1:2] not in (b"", b"\0"):
+            # As `json.loads` does it, which takes time to find out that this is UTF-8.
+            return _DECODE(text.decode("utf-8", "surrogatepass"))
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
