@@ -208,7 +208,7 @@ def open_topic(data: str, options: TopicOptions, folder: Path, form: str | None)
 def _of_messages(
     name: str,
     keys: dict[str, Any],
-    tables: Mapping[str, Any],
+    tables: dict[str, dict[str, str]],
     options: TopicOptions,
     folder: Path,
     form: str | None,
