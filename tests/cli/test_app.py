@@ -119,6 +119,15 @@ def test_ctrl_c_anywhere_ends_with_130(monkeypatch, capfd):
     assert capfd.readouterr().err == "shoal: interrupted\n"
 
 
+def test_an_interrupt_inside_a_command_is_said_once(monkeypatch, capfd):
+    def interrupted(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shoal.cli.algorithms.algorithms", interrupted)
+    assert shoal(monkeypatch, "algorithms") == 130
+    assert capfd.readouterr().err == "shoal: interrupted\n"
+
+
 def test_a_bug_says_where_and_not_what(monkeypatch, capfd):
     fail_with(monkeypatch, ValueError("CANARY"))
     assert shoal(monkeypatch) == 70

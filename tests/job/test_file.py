@@ -347,6 +347,9 @@ def test_files_that_are_no_jobs(tmp_path):
     with pytest.raises(JobError, match="isn't TOML") as raised:
         Job.load(path)
     assert str(path) in str(raised.value)
+    path.write_text("name = tide")
+    with pytest.raises(JobError, match=r"line 1, column 8\)\. Texts need quotation marks"):
+        Job.load(path)
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path):

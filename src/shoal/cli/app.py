@@ -90,6 +90,11 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _print_error("shoal: interrupted")
         sys.exit(130)
+    except SystemExit as end:
+        # Typer turns an interrupt inside a command into an exit without a word.
+        if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            _print_error("shoal: interrupted")
+        raise
     except MemoryError:
         _print_error("shoal: not enough memory on this machine. Read smaller files.")
         sys.exit(ResourceError.exit_code)

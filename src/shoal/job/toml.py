@@ -35,7 +35,8 @@ def parse_toml(text: str, where: str | None) -> dict[str, Any]:
             raise RecursionError
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise JobError(Problem("job", f"isn't TOML: {error}"), where=where) from None
+        hint = ". Texts need quotation marks" if "Invalid value" in str(error) else ""
+        raise JobError(Problem("job", f"isn't TOML: {error}{hint}"), where=where) from None
     except RecursionError:
         raise JobError(_too_deep("job"), where=where) from None
     except ValueError:
