@@ -80,7 +80,7 @@ def figure_4(sizes: TreeSizes) -> Figure:
 
 def figure_5(sizes: TreeSizes) -> Figure:
     """Cost, penalty and delay over the length of the stream."""
-    axis, trials = axes(sizes)["rows"], Trials(sizes.few_seeds)
+    axis, trials = axes(sizes)["rows"], Trials(sizes.seeds)
     found = {
         bound: trials.along(axes(sizes, bound=bound)["rows"].settings, ALGORITHMS)
         for bound in (sizes.paper, sizes.wide, sizes.tight)
