@@ -45,7 +45,8 @@ class Sizes:
     thread_rows: int = 200_000
     thread_delays: tuple[int, ...] = (2_000, 10_000, 50_000)
     thread_repeats: int = 2
-    short_rows: int = 100_000
+    #: Enough rows to fill all queues between reading and writing.
+    short_rows: int = 300_000
     file_k: int = 100
     file_delay: int = 10_000
 

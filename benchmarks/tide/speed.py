@@ -77,7 +77,7 @@ def _measured_on() -> str:
     where = machine()
     return (
         f"Measured on {where['processor']}, {where['cores']} cores, Python {where['python']}, "
-        f"Numba {where['numba']}, while other programs ran on the same machine."
+        f"Numba {where['numba']}."
     )
 
 
