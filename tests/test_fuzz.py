@@ -5,14 +5,23 @@ from __future__ import annotations
 import pytest
 
 from tests.fuzz import TARGETS, fuzz
+from tests.fuzz.targets import CANARY, READERS
 
 #: Inputs that crashed once: seed and number, by target.
-ONCE = [("arrow file", 0, 397)]
+ONCE = [("arrow file", 0, 397), ("arrow file", 5, 451), ("arrow message", 5, 129)]
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_changed_inputs_end_well(target: str) -> None:
     assert list(fuzz(target, 60, seed=1)) == []
+
+
+@pytest.mark.parametrize("target", ["avro message", "protobuf message", "envelope"])
+def test_the_input_that_is_changed_is_a_good_one(target: str) -> None:
+    good, _ = TARGETS[target]
+    rows = READERS[target]().read([good], first_row=0)
+    assert rows.bad == []
+    assert [name.split()[0] for name in rows.batch["name"].to_pylist()] == [CANARY]
 
 
 @pytest.mark.parametrize(("target", "seed", "number"), ONCE)

@@ -172,9 +172,11 @@ class TypedSource(ABC):
         self._source = source
         self._batch_rows = batch_rows
         self._n_skipped = 0
-        self.schema_names = tuple(schema.names)
-        #: The columns that are read.
-        self.columns = choose_plain_columns(schema, columns, source.name)
+        with read_errors(source.name, self.broken):
+            # The name of a damaged column, or of its time zone, may be no text.
+            self.schema_names = tuple(schema.names)
+            #: The columns that are read.
+            self.columns = choose_plain_columns(schema, columns, source.name)
 
     def describe(self) -> str:
         """Return the name and the format, for messages."""

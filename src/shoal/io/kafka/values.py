@@ -317,7 +317,8 @@ class ArrowValues(Values):
             if not batches:
                 return _decoded(readable_batch(nothing))
             return joined(batches)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
+            # The name of a column may be no text.
             return "not a whole Arrow stream"
 
 
