@@ -8,7 +8,9 @@ from tests.fuzz import TARGETS, fuzz
 from tests.fuzz.targets import CANARY, READERS
 
 #: Inputs that crashed once: seed and number, by target.
-ONCE = [("arrow file", 0, 397), ("arrow file", 5, 451), ("arrow message", 5, 129)]
+ONCE = [
+    ("arrow file", 0, 397), ("arrow file", 5, 451), ("arrow message", 5, 129), ("job", 11, 4943),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -162,6 +162,10 @@ class Job:
     @classmethod
     def parse(cls, text: str, *, folder: Path | None = None, where: str | None = None) -> Job:
         """Read a job from text."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise JobError(Problem("job", "isn't UTF-8 text"), where=where) from None
         return cls.from_dict(parse_toml(text, where), folder=folder, where=where)
 
     @classmethod

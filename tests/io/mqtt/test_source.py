@@ -166,6 +166,28 @@ def test_connections_that_break_while_messages_wait_for_the_journal(mosquitto):
     again.close()
 
 
+def test_an_iteration_that_is_begun_again_remembers_what_has_arrived(mosquitto):
+    position = begun(mosquitto)
+    found = opened(mosquitto, position)
+    timer = threading.Timer(60, found.stop)
+    timer.start()
+    publish(mosquitto.port, numbered(0, 5))
+    rows = values(read(found, 5, seconds=60))
+    publish(mosquitto.port, numbered(5, 8))
+    wait_for(lambda: len(found._arrived) == 3)
+    chunks = iter(found)
+    rows += values([next(chunks)])
+    # What isn't acknowledged comes again.
+    epoch = found._link.epoch
+    found._link.client.socket().shutdown(2)
+    wait_for(lambda: found._link.epoch > epoch and found._link.is_up)
+    publish(mosquitto.port, numbered(8, 9))
+    rows += values([next(chunks)])
+    assert rows == list(range(9))
+    timer.cancel()
+    found.close()
+
+
 def test_bad_payloads_are_bad_rows_one_each(mosquitto):
     position = begun(mosquitto)
     hostile = [

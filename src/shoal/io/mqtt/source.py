@@ -185,9 +185,10 @@ class MqttSource:
         return self._chunk(messages)
 
     def __iter__(self) -> Iterator[Chunk]:
-        self._recent = _Recent.of(self._taken.plain())
-        self._started = True
-        self._link.start()
+        if not self._started:
+            self._recent = _Recent.of(self._taken.plain())
+            self._started = True
+            self._link.start()
         while not self._stopped.is_set():
             with self._lock:
                 if not self._arrived:
