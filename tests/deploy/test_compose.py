@@ -31,8 +31,7 @@ def _has_compose() -> bool:
 
 
 @pytest.mark.skipif(not _has_compose(), reason="needs docker compose")
-def test_compose_finds_no_fault_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHOAL_PAGE_TOKEN", "0123456789abcdef")
+def test_compose_finds_no_fault_with_it() -> None:
     subprocess.run(["docker", "compose", "-f", COMPOSE, "config", "-q"], check=True, timeout=60)
 
 
@@ -42,6 +41,15 @@ def test_what_is_mounted_is_there(services: Any) -> None:
     assert len(files) >= 8
     assert [file for file in files if not (ROOT / file).exists()] == []
     assert ["state", *of("VOLUME")] in mounted
+
+
+def test_a_read_only_service_has_its_secrets_from_files(services: Any) -> None:
+    """Others are copied into the container, which Docker Compose refuses for these."""
+    secrets = yaml.safe_load(COMPOSE.read_text())["secrets"]
+    confined = [one for one in services.values() if one.get("read_only")]
+    assert confined
+    for one in confined:
+        assert all(set(secrets[name]) == {"file"} for name in one["secrets"])
 
 
 def test_nothing_is_open_to_others(services: Any) -> None:

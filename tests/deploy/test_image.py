@@ -95,8 +95,8 @@ def test_the_script_is_a_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck (apt)")
-def test_the_script_is_sound() -> None:
-    subprocess.run(["shellcheck", SCRIPT], check=True)
+def test_the_scripts_are_sound() -> None:
+    subprocess.run(["shellcheck", SCRIPT, SCRIPT.with_name("base.sh")], check=True)
 
 
 def test_the_job_of_the_walk_is_a_job() -> None:
