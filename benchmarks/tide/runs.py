@@ -58,7 +58,8 @@ def anonymizer_of(method: str) -> Anonymizer:
             knobs = {"release": "rolling"}
         case [knob, number]:
             knobs = {knob: int(number)}
-    return find(name)(**knobs)
+    # Speeds are those of one core, unless a number of threads is asked for.
+    return find(name)(**knobs).beside_others()
 
 
 @dataclass(frozen=True)

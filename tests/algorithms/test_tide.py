@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from shoal import (
     Window,
 )
 from shoal.algorithms import Castle, Fads, Idea, Tide, TideTable, TMondrian
+from shoal.algorithms import tide as tide_module
 from shoal.engine import Codes, Decisions
-from shoal.engine.tide import forming
+from shoal.engine.tide import by_batch, forming
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.spec.policy import Criterion
 from shoal.testing.checks.published import judge
@@ -215,6 +217,9 @@ def test_many_held_rows_are_decided_earlier() -> None:
 def test_any_number_of_workers_decides_alike(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forming, "CELL", 100)
     monkeypatch.setattr(forming, "CHUNK", 8)
+    monkeypatch.setattr(forming, "PIECE", 50)
+    for module in (by_batch, tide_module):
+        monkeypatch.setattr(module, "WORTH_A_THREAD", 1)
     played = many(900, 3, 450, DistinctLDiversity(2))
     if kind is TideTable:
         policy = Policy(KAnonymity(3), DistinctLDiversity(2), window="all")
@@ -226,8 +231,11 @@ def test_any_number_of_workers_decides_alike(kind: Any, monkeypatch: pytest.Monk
             np.testing.assert_array_equal(before, after)
 
 
-def test_batches_of_one_push_are_formed_at_once_and_published_in_their_order() -> None:
+def test_batches_of_one_push_are_formed_at_once_and_published_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Some people have several rows, and the first rows are too few people for a group."""
+    monkeypatch.setattr(by_batch, "WORTH_A_THREAD", 1)
     played = many(900, 3, 60, n_subjects=250)
     one, two = (played.start(Tide(workers=n)) for n in (1, 2))
     before, after = (engine.push(played.codes) for engine in (one, two))
@@ -235,8 +243,43 @@ def test_batches_of_one_push_are_formed_at_once_and_published_in_their_order() -
     for expected, found in zip(before, after, strict=True):
         np.testing.assert_array_equal(expected, found)
     states = [engine.snapshot() for engine in (one, two)]
-    for name in states[0].keys() - {"identity"}:
+    for name in states[0]:
         assert states[0][name].tobytes() == states[1][name].tobytes()
+
+
+def test_a_snapshot_continues_with_any_number_of_workers() -> None:
+    played = many(900, 3, 60)
+    first, second = (
+        Codes(*(column[part] for column in played.codes[:4]))
+        for part in (slice(0, 500), slice(500, 900))
+    )
+    one = played.start(Tide(workers=1))
+    one.push(first)
+    expected = None
+    for workers in (1, 2, 0):
+        other = played.start(Tide(workers=workers))
+        other.restore(one.snapshot())
+        found = [other.push(second), other.flush()]
+        expected = expected or found
+        for before, after in zip(expected, found, strict=True):
+            for column, same in zip(before, after, strict=True):
+                np.testing.assert_array_equal(column, same)
+
+
+def test_few_rows_start_no_thread() -> None:
+    played, before = many(900, 3, 450), threading.active_count()
+    engine = played.start(Tide(workers=4))
+    engine.push(played.codes)
+    engine.flush()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("kind", [Tide, TideTable])
+def test_beside_other_engines_there_is_one_worker_unless_asked(kind: Any) -> None:
+    assert kind().workers == 0
+    assert kind(effort=7).beside_others() == kind(effort=7, workers=1)
+    assert kind(workers=3).beside_others() == kind(workers=3)
+    assert Castle().beside_others() == Castle()
 
 
 # -- simple data -----------------------------------------------------------------------------------
@@ -329,7 +372,7 @@ def test_auto_chooses_by_the_people_that_a_group_needs(k: int, release: str) -> 
         ({"release": "never"}, r"Tide\.release: must be one of batch, rolling, auto; got 'never'"),
         ({"effort": -1}, r"Tide\.effort: must be a whole number of at least 0; got -1"),
         ({"effort": 5000}, r"Tide\.effort: must be at most 1,000; got 5000"),
-        ({"workers": 0}, r"Tide\.workers: must be a whole number of at least 1; got 0"),
+        ({"workers": -1}, r"Tide\.workers: must be a whole number of at least 0; got -1"),
         ({"workers": 65}, r"Tide\.workers: must be at most 64; got 65"),
         ({"capacity": -1}, r"Tide\.capacity: must be a whole number of at least 0; got -1"),
     ],

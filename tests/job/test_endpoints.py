@@ -173,3 +173,13 @@ def test_the_digests_change_with_what_is_held_depends_on():
     assert job("[bad_rows]\nfile = 'x.csv'").digests == before
     changed = Job.parse(BASE.replace("k = 2", "k = 3")).digests
     assert {name for name in before if before[name] != changed[name]} == {"policy"}
+
+
+def test_the_digests_dont_change_with_a_knob_that_decides_nothing():
+    def with_workers(name: str, workers: int) -> dict[str, str]:
+        knobs = f'name = "{name}"\nworkers = {workers}'
+        return dict(Job.parse(BASE.replace('name = "castle"', knobs)).digests)
+
+    unset = dict(Job.parse(BASE.replace("castle", "tide")).digests)
+    assert with_workers("tide", 1) == with_workers("tide", 2) == unset
+    assert with_workers("fast", 1) != with_workers("fast", 2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.algorithms.castle import Castle
+from shoal.algorithms.tide import Tide
 from shoal.arrow.release import Publish
 from shoal.audit import audit
+from shoal.engine.tide import by_batch
 from shoal.errors import CheckpointError, JobError, ParameterError, ResourceError
 from shoal.io.base import BadRow, Chunk, CommitMark, Position, Span
 from shoal.run.encoder import AHEAD
@@ -445,6 +448,25 @@ def test_a_stop_leaves_held_rows_held_and_the_next_run_resumes(tmp_path):
         assert list(read_journal(tmp_path / "state", run.saved.number, None)) == []
     world.run().execute()
     assert world.output.rows == whole.output.rows
+
+
+def test_a_run_resumes_with_another_number_of_threads_and_publishes_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(by_batch, "WORTH_A_THREAD", 1)
+    table = people(200)
+
+    def world(name: str) -> World:
+        made = World(tmp_path / name, table, lengths=lambda: iter(lambda: 40, 0))
+        made.pipeline = replace(made.pipeline, anonymizer=Tide(workers=1))
+        return made
+
+    whole, cut = world("whole"), world("cut")
+    whole.run().execute()
+    for workers in (1, 2, 0):
+        cut.pipeline = replace(cut.pipeline, anonymizer=Tide(workers=workers))
+        assert cut.cut(1)
+    cut.run().execute()
+    assert cut.output.rows == whole.output.rows
+    assert cut.trace.rows == whole.trace.rows
 
 
 def test_draining_publishes_what_is_held_under_the_promise(tmp_path):

@@ -26,7 +26,7 @@ from shoal import (
     Window,
     ZAnonymity,
 )
-from shoal.algorithms import Castle, Fads
+from shoal.algorithms import Castle, Fads, Tide
 from shoal.errors import CheckpointError, ParameterError
 from shoal.run import snapshot as snapshot_module
 from shoal.run import stream as stream_module
@@ -117,6 +117,13 @@ def saved() -> bytes:
 def test_a_snapshot_of_another_stream_is_refused(other: Stream, what: str) -> None:
     with pytest.raises(CheckpointError, match=f"^snapshot: was taken under another {what}: "):
         other.restore(saved())
+
+
+def test_a_stream_goes_on_with_another_number_of_threads() -> None:
+    one, two = (Stream(SCHEMA, POLICY, Tide(workers=n), seed=1) for n in (1, 2))
+    one.push(people(10))
+    two.restore(one.snapshot())
+    assert two.n_held == one.n_held > 0
 
 
 def test_all_that_differs_is_named() -> None:

@@ -440,6 +440,12 @@ def test_a_sealed_state_needs_its_key(tmp_path, monkeypatch):
     assert len(life.public) > 100
 
 
+def test_a_shard_has_one_thread_unless_the_job_asks_for_more(tmp_path):
+    job = shard_run_of(tmp_path, name="tide").shard_job
+    assert job.anonymizer.workers == 0
+    assert job.core(b"seed")._engine._threads.n == 1
+
+
 def test_a_state_of_another_job_is_refused(tmp_path):
     life = shard_run_of(tmp_path, is_fresh=True)
     life.take(TABLE.slice(0, 80))

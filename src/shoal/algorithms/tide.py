@@ -7,8 +7,9 @@ and what loses less is kept. Nothing is reused: no row ever leaves alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Literal, Self
 
 from shoal.engine.base import Engine
 from shoal.engine.deadlines import HoldingAnonymizer, check_bound
@@ -17,9 +18,10 @@ from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.parts import Parts
 from shoal.engine.kernels.predicate import Limits, needed
 from shoal.engine.space import Space
-from shoal.engine.tide.by_batch import BatchEngine
+from shoal.engine.tide.by_batch import WORTH_A_THREAD, BatchEngine
 from shoal.engine.tide.forming import Forming
 from shoal.engine.tide.rolling import RollingEngine
+from shoal.engine.tide.threads import Threads, cores
 from shoal.engine.whole_table import WholeTable
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Missing, Policy
 
@@ -43,7 +45,8 @@ class Tide(HoldingAnonymizer):
         How often each row is put into another group to see whether that loses less, in the mean.
         More loses less and takes longer. Only batches need it.
     workers
-        The number of threads that form the groups of a batch. The result is the same for any.
+        The number of threads that form the groups of batches; 0: one for each core that this
+        process may use, at most 8. The result is the same for any.
     capacity
         The maximum number of held rows; 0: the policy's delay is the only bound. When one more
         arrives, the oldest row is due.
@@ -62,17 +65,17 @@ class Tide(HoldingAnonymizer):
     name: ClassVar[str] = "tide"
     reference: ClassVar[str] = "Shoal's own (docs/algorithms/tide.md)"
     needs_delay: ClassVar[bool] = False
+    decides_nothing: ClassVar[tuple[str, ...]] = ("workers",)
 
     release: Literal["batch", "rolling", "auto"] = "batch"
     effort: int = 20
-    workers: int = 1
+    workers: int = 0
     capacity: int = 0
 
     def __post_init__(self) -> None:
         self._one_of("release", ("batch", "rolling", "auto"))
-        self._at_least(0, "effort", "capacity")
+        self._at_least(0, "effort", "workers", "capacity")
         self._at_most(1000, "effort")
-        self._at_least(1, "workers")
         self._at_most(64, "workers")
 
     def check(self, policy: Policy) -> None:
@@ -91,6 +94,10 @@ class Tide(HoldingAnonymizer):
             return ()
         release, why = self.released(_fewest(policy))
         return (f'algorithm.release = "auto" chooses "{release}": {why}',)
+
+    def beside_others(self) -> Self:
+        """Return the same anonymizer with one thread, unless it was given a number."""
+        return replace(self, workers=self.workers or 1)
 
     def released(self, n_needed: int) -> tuple[Literal["batch", "rolling"], str]:
         """Return how rows are released if groups need this many people, and why.
@@ -112,7 +119,8 @@ class Tide(HoldingAnonymizer):
         release, _ = self.released(int(needed(space.limits)))
         if release == "rolling":
             return RollingEngine(space, seed, self.capacity)
-        return BatchEngine(space, seed, Forming(space, self.effort, self.workers), self.capacity)
+        forming = Forming(space, self.effort, Threads(self.workers or cores()))
+        return BatchEngine(space, seed, forming, self.capacity)
 
 
 def _fewest(policy: Policy) -> int:
@@ -142,16 +150,22 @@ class TideTable(WholeTable):
     enforces: ClassVar[tuple[type[Criterion], ...]] = (KAnonymity, LDiversity, Measured)
     reference: ClassVar[str] = "Shoal's own (docs/algorithms/tide.md)"
     missing: ClassVar[tuple[Missing, ...]] = ("quarantine", "extended", "maybe")
+    decides_nothing: ClassVar[tuple[str, ...]] = ("workers",)
 
     effort: int = 20
-    workers: int = 1
+    workers: int = 0
 
     def __post_init__(self) -> None:
-        self._at_least(0, "effort")
+        self._at_least(0, "effort", "workers")
         self._at_most(1000, "effort")
-        self._at_least(1, "workers")
         self._at_most(64, "workers")
+
+    def beside_others(self) -> Self:
+        """Return the same anonymizer with one thread, unless it was given a number."""
+        return replace(self, workers=self.workers or 1)
 
     def parts(self, space: Space, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Form groups of all rows."""
-        return Forming(space, self.effort, self.workers).parts(limits, rows, random)
+        threads = Threads(self.workers or cores())
+        form = partial(Forming(space, self.effort, threads).parts, limits, rows, random)
+        return threads.begin(form)() if len(rows.subjects) >= WORTH_A_THREAD else form()

@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Literal, Protocol
@@ -196,4 +196,5 @@ def _serve(connection: Connection, rows: Rows) -> None:
             cell: Cell = connection.recv()
         except (EOFError, OSError):
             return
-        connection.send(_attempt(rows, cell))
+        alike = replace(cell, anonymizer=cell.anonymizer.beside_others())
+        connection.send(_attempt(rows, alike))

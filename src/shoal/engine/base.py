@@ -13,7 +13,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,7 +203,8 @@ class Anonymizer(ABC):
     stream in groups, a stream window by window, a whole table at its end, or each value of a row
     on its own and at once. ``missing`` lists the meanings of a missing value that it supports.
     ``minds_gaps`` says that it prefers to group rows that lack the same values, where a missing
-    value may match anything.
+    value may match anything. ``decides_nothing`` names the knobs that change no decision: a job
+    can be resumed with others.
     """
 
     name: ClassVar[str]
@@ -213,6 +214,7 @@ class Anonymizer(ABC):
     publishes: ClassVar[Publishes] = "rows"
     missing: ClassVar[tuple[Missing, ...]] = get_args(Missing)
     minds_gaps: ClassVar[bool] = True
+    decides_nothing: ClassVar[tuple[str, ...]] = ()
 
     loss: Loss = "glm"
 
@@ -235,7 +237,8 @@ class Anonymizer(ABC):
     def _identity(self, space: Space) -> NDArray[np.uint8]:
         """Return a digest of the anonymizer, the schema and the policy."""
         # No name of a class is a part of it: one that is renamed means the same.
-        knobs = [(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
+        names = [field.name for field in dataclasses.fields(self)]
+        knobs = [(name, getattr(self, name)) for name in names if name not in self.decides_nothing]
         digest = hashlib.blake2b(repr((self.name, knobs)).encode(), digest_size=16)
         limits, measures = space.limits, space.limits.measures
         obeyed = (
@@ -247,6 +250,10 @@ class Anonymizer(ABC):
         for array in (*space.shown, limits.diversity, measures.asked, *measures.trees):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)
+
+    def beside_others(self) -> Self:
+        """Return what decides alike where other engines use the cores of the machine as well."""
+        return self
 
     def check(self, policy: Policy) -> None:
         """Raise `UnsupportedError` for a policy that this anonymizer can't keep."""

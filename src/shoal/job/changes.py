@@ -33,7 +33,7 @@ RULES: dict[str, tuple[Rule, str]] = {
     "policy.lateness": ("restart", "it decides which rows are accepted"),
     "policy.ahead": ("restart", "it decides which rows are accepted"),
     "policy.missing": ("never", "it decides how the output shows missing values"),
-    "algorithm": ("restart", "the name and every knob"),
+    "algorithm": ("restart", "the name and every knob that decides: `workers` of `tide` don't"),
     "run.name": ("never", "if the output is a topic, whose broker stores it; otherwise any time"),
     "run.seed": ("any time", "a run that resumes doesn't use it"),
     "run.checkpoint.folder": ("never", "another folder is another job"),

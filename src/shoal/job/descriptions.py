@@ -136,5 +136,5 @@ KNOBS = {
     "samples": "Number of samples to estimate the distribution of rows; at least 1.",
     "side": "Which attribute is cut first: the one that loses most, or the widest.",
     "threshold": "A group is kept if it loses less than this; 0 to 1.",
-    "workers": "Number of threads that search for groups in parallel; 1 to 64.",
+    "workers": "Number of threads that search for groups in parallel; tide: 0 is one per core.",
 }

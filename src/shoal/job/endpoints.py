@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shoal import algorithms
 from shoal.errors import JobError, Problem
 from shoal.io.connector import absolute_secret
 from shoal.job.form import RunForm, SparkForm
@@ -116,13 +117,18 @@ def name_of(raw: RunForm, where: str | None) -> str:
 
 
 def digests(raw: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return a digest for each section of a job on which held rows depend.
+    """Return a digest for each section of a valid job on which held rows depend.
 
-    ``files`` are the hierarchies that the schema names, by name.
+    ``files`` are the hierarchies that the schema names, by name. Knobs that change no decision
+    don't count.
     """
     found = {}
     for section in ("schema", "policy", "algorithm", "publish"):
-        text = json.dumps(raw.get(section, {}), sort_keys=True, default=str)
+        keys = raw.get(section, {})
+        if section == "algorithm":
+            ignored = algorithms.find(keys["name"]).decides_nothing
+            keys = {key: value for key, value in keys.items() if key not in ignored}
+        text = json.dumps(keys, sort_keys=True, default=str)
         digest = hashlib.blake2b(text.encode(), digest_size=16)
         if section == "schema":
             for name in sorted(files):

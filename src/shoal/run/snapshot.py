@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.engine.base import Anonymizer
 from shoal.errors import CheckpointError, ParameterError
 from shoal.run.core import CoreState
 from shoal.run.pipeline import Pipeline
@@ -92,7 +93,7 @@ def section_digests(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of the vocabulary as values that JSON can carry, with all that it means."""
+    """Return a value of the vocabulary as values that JSON can carry, with all that it decides."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -109,7 +110,8 @@ def _plain(value: Any) -> Any:
     else:
         slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
         names = sorted({*slots, *getattr(value, "__dict__", ())})
-    public = [name for name in names if not name.startswith("_")]
+    ignored = value.decides_nothing if isinstance(value, Anonymizer) else ()
+    public = [name for name in names if not name.startswith("_") and name not in ignored]
     return [kind.__qualname__, {name: _plain(getattr(value, name)) for name in public}]
 
 

@@ -98,9 +98,10 @@ class ShardJob:
 
     def core(self, seed: bytes) -> RunCore:
         """Return a new core, with the types of the payload fixed."""
-        # Every shard publishes in the same types, whatever its first row has.
+        # Every shard publishes in the same types, whatever its first row has. Other shards run on
+        # this machine, too.
         return RunCore(
-            self.schema, self.policy, self.anonymizer, self.publish, seed,
+            self.schema, self.policy, self.anonymizer.beside_others(), self.publish, seed,
             by_clock=self.by_wall, with_subject=self.traced, types=self.types,
         )  # fmt: skip
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -48,6 +47,8 @@ __all__ = ["BatchEngine"]
 #: The seconds that it takes to decide a row, about twice as many as on one core of a usual machine;
 #: and where groups are measured against a window, so that each attempt counts all sensitive values.
 AHEAD, AHEAD_MEASURED = 2e-5, 5e-4
+#: The fewest rows that are worth a thread: fewer are formed while it would wake up.
+WORTH_A_THREAD = 1_000
 
 
 class BatchState(NamedTuple):
@@ -80,10 +81,10 @@ class BatchEngine(HoldingEngine):
     state: BatchState
 
     def __init__(self, space: Space, seed: bytes, forming: Forming, capacity: int) -> None:
-        self._forming = forming
+        self._forming, self._threads = forming, forming.threads
         # What is measured against the latest rows must be formed before further ones come.
-        self._workers = 1 if any_measured(space.limits) else forming.workers
-        self._threads = ThreadPoolExecutor(self._workers, "tide") if self._workers > 1 else None
+        is_alone = self._threads.n == 1 or any_measured(space.limits)
+        self._most_waiting = 0 if is_alone else 2 * self._threads.n
         self._leaving: deque[_Leaving] = deque()
         ahead = AHEAD_MEASURED if any_measured(space.limits) else AHEAD
         self._bounds = Bounds(space.deadlines, capacity, ahead)
@@ -109,7 +110,7 @@ class BatchEngine(HoldingEngine):
         while _until_due(self.state, self._bounds, batch, out) != DONE:
             self._decide(batch.at_end, out)
             self.state.marks["instants"] += 1
-            self._publish(0 if self._threads is None else 2 * self._workers, out)
+            self._publish(self._most_waiting, out)
         self._publish(0, out)
 
     def _decide(self, at_end: bool, out: Out) -> None:
@@ -147,8 +148,8 @@ class BatchEngine(HoldingEngine):
         groups: Callable[[], tuple[Parts, Ints]] | None = None
         if limits is not None:
             groups = partial(self._groups, limits, rows, rng.forked(self.state.rng))
-            if self._threads is not None:
-                groups = self._threads.submit(groups).result
+            if len(positions) >= WORTH_A_THREAD:
+                groups = self._threads.begin(groups)
         instant, window = int(self.state.marks["instants"][0]), int(window_of(self.state.held))
         self._leaving.append(
             _Leaving(rows, positions, groups, window, instant, out.progress.copy())

@@ -8,8 +8,6 @@ result is the same for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,6 +18,7 @@ from shoal.engine.jit import kernel, on_demand
 from shoal.engine.kernels import rng
 from shoal.engine.kernels.array_tools import by_first
 from shoal.engine.kernels.arrays import Ints
+from shoal.engine.kernels.boxes import Sides
 from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.hilbert import centres, hilbert
 from shoal.engine.kernels.parts import Parts, in_parts, parts_of
@@ -31,12 +30,15 @@ from shoal.engine.tide.levels import levels_of
 from shoal.engine.tide.nearest import group_around
 from shoal.engine.tide.repair import POOLED, repair
 from shoal.engine.tide.start import insert, lost, start
+from shoal.engine.tide.threads import Threads
 from shoal.engine.tide.top_down import cut_in_shares
 
 __all__ = ["CELL", "CHUNK", "NEAR_BY", "Forming", "rules_for"]
 
 #: The most rows in which a group is grown, and the number of groups that are repaired together.
 CELL, CHUNK = 16_384, 256
+#: What is done row by row or group by group is shared in pieces of this many rows.
+PIECE = 8_192
 #: A further row of a subject joins one of this many groups, before and after that of its first row.
 NEAR_BY = 128
 
@@ -69,14 +71,12 @@ def rules_for(limits: Limits) -> Rules:
 
 
 class Forming:
-    """Forms the groups of whole batches, in up to ``workers`` threads."""
+    """Forms the groups of whole batches, in threads that share them."""
 
-    def __init__(self, space: Space, effort: int, workers: int) -> None:
+    def __init__(self, space: Space, effort: int, threads: Threads) -> None:
         self.grid = grid_of(space.sides)
         self._space, self._effort = space, effort
-        #: The most threads.
-        self.workers = workers
-        self._threads = ThreadPoolExecutor(workers, "tide-part") if workers > 1 else None
+        self.threads = threads
 
     def parts(self, limits: Limits, rows: RowArrays, random: Ints) -> Parts:
         """Cut rows into parts; those that break the promise must be merged by the caller.
@@ -90,7 +90,7 @@ class Forming:
         n_parts = self._repair(rules, codes, rows, firsts, part, n_parts, random)
         _add_others(self.grid, codes, rows.subjects, firsts, others, part, n_parts)
         order, starts = in_parts(part, n_parts)
-        return parts_of(self._space.sides, rows, order, starts)
+        return self._boxes(rows, order, starts)
 
     def around(self, limits: Limits, rows: RowArrays) -> Ints:
         """Return the members of a group around the first row, in order; none if there isn't any."""
@@ -125,15 +125,11 @@ class Forming:
         """Grow groups in cells, and write them in the order of the curve."""
         cells = [firsts]
         if len(firsts) > CELL:
-            sides, one_by_one = self._space.sides, np.arange(len(firsts))
-            keys = hilbert(
-                sides, centres(sides, rows.lo.take(firsts, axis=1), rows.hi.take(firsts, axis=1))
-            )
-            along = firsts[np.lexsort((one_by_one, keys))]
+            along = firsts[np.argsort(self._keys(rows, firsts), kind="stable")]
             # The rows of a cell in their order of arrival.
             cells = [np.sort(cell) for cell in np.array_split(along, -(-len(along) // CELL))]
         tasks = [Task(START, cell, part, 0, 0, NO_DRAWS) for cell in cells]
-        counts = self._each(
+        counts = self.threads.each(
             [partial(work, self.grid, rules, codes, rows.sensitive, task) for task in tasks]
         )
         n = 0
@@ -164,27 +160,46 @@ class Forming:
                 task = Task(REPAIR, chunk, new[-1], b - a, times, rng.forked(random))
                 tasks.append(partial(work, self.grid, rules, some, rows.sensitive[chunk], task))
             n_parts = 0
-            for chunk, found, count in zip(chunks, new, self._each(tasks), strict=True):
+            for chunk, found, count in zip(chunks, new, self.threads.each(tasks), strict=True):
                 part[chunk] = found + n_parts
                 n_parts += count
         return n_parts
+
+    def _keys(self, rows: RowArrays, firsts: Ints) -> Ints:
+        """Return the places of some rows on the curve."""
+        pieces = np.array_split(firsts, -(-len(firsts) // PIECE))
+        keys = self.threads.each([partial(_keys, self._space.sides, rows, one) for one in pieces])
+        return np.concatenate(keys)
+
+    def _boxes(self, rows: RowArrays, order: Ints, starts: Ints) -> Parts:
+        """Return parts with the boxes of their rows."""
+        n_pieces = max(1, min(len(order) // PIECE, len(starts) - 1))
+        cuts = np.linspace(0, len(starts) - 1, n_pieces + 1).astype(np.int64)
+        tasks = [
+            partial(parts_of, self._space.sides, rows, order, starts[a : b + 1])
+            for a, b in pairwise(cuts)
+        ]
+        found = self.threads.each(tasks)
+        lo, hi = (np.concatenate([getattr(one, end) for one in found]) for end in ("lo", "hi"))
+        return Parts(order, starts, lo, hi)
 
     def _ranks(self, rows: RowArrays, firsts: Ints, part: Ints, n_parts: int) -> Ints:
         """Return the place of each part along the curve."""
         order, starts = in_parts(part[firsts], n_parts)
         sides = self._space.sides
-        found = parts_of(sides, rows, firsts[order], starts)
+        found = self._boxes(rows, firsts[order], starts)
         lo, hi = np.ascontiguousarray(found.lo.T), np.ascontiguousarray(found.hi.T)
         keys = hilbert(sides, centres(sides, lo, hi))
         rank = np.empty(n_parts, np.int64)
-        rank[np.lexsort((np.arange(n_parts), keys))] = np.arange(n_parts)
+        rank[np.argsort(keys, kind="stable")] = np.arange(n_parts)
         return rank
 
-    def _each(self, tasks: Sequence[Callable[[], int]]) -> list[int]:
-        """Run all tasks, in threads if there are several; return their results in order."""
-        if self._threads is None or len(tasks) == 1:
-            return [task() for task in tasks]
-        return [other.result() for other in [self._threads.submit(task) for task in tasks]]
+
+def _keys(sides: Sides, rows: RowArrays, chosen: Ints) -> Ints:
+    """Return the places of some rows on the curve."""
+    lo = rows.lo.take(chosen, axis=1)
+    hi = lo if rows.hi is rows.lo else rows.hi.take(chosen, axis=1)
+    return hilbert(sides, centres(sides, lo, hi))
 
 
 def _some(rows: GridRows, chosen: Ints) -> GridRows:

@@ -1,0 +1,64 @@
+"""Threads that share the work of an engine: one for each core, started when there is work.
+
+What they work on is the same for any number of them, and results come in the order of the tasks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from shoal.engine.jit import IS_PLAIN
+
+__all__ = ["MOST", "Threads", "cores"]
+
+#: As many cores are used at most, unless more threads are asked for: one push rarely has more
+#: batches, and another program may need the others.
+MOST = 8
+
+T = TypeVar("T")
+
+
+def cores() -> int:
+    """Return how many threads can work at a time in this process, at most `MOST`."""
+    # Plain Python runs one thread at a time.
+    if IS_PLAIN:
+        return 1
+    # On some systems a process can't be bound to a part of the cores.
+    bound = getattr(os, "sched_getaffinity", None)
+    return min(MOST, len(bound(0)) if bound is not None else os.cpu_count() or 1)
+
+
+class Threads:
+    """Up to ``n`` threads, which start with the first task; with one, the caller does all work.
+
+    Tasks may share their own work by `each`, but may not `begin` others.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._pool: ThreadPoolExecutor | None = None
+
+    def begin(self, task: Callable[[], T]) -> Callable[[], T]:
+        """Begin a task; return a callable that waits for its result."""
+        return task if self.n == 1 else self._submit(task).result
+
+    def each(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+        """Run all tasks, in threads that have nothing else to do; return their results in order."""
+        if self.n == 1 or len(tasks) == 1:
+            return [task() for task in tasks]
+        others = [self._submit(task) for task in tasks[1:]]
+        results = [tasks[0]()]
+        # The last ones are the last to be begun by another thread.
+        later = [
+            task() if other.cancel() else other.result()
+            for task, other in zip(tasks[:0:-1], reversed(others), strict=True)
+        ]
+        return results + later[::-1]
+
+    def _submit(self, task: Callable[[], T]) -> Future[T]:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.n, "tide")
+        return self._pool.submit(task)
