@@ -21,7 +21,8 @@ import pyarrow.ipc
 from shoal.io.base import BadRow, choose_columns
 from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
-from shoal.io.kafka.envelopes import AvroEnvelopes, JsonEnvelopes
+from shoal.io.kafka.envelopes import AvroEnvelopes
+from shoal.io.kafka.json_envelopes import JsonEnvelopes
 from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values, load_json
 from shoal.io.kafka.schemas.values import RegisteredValues
 from shoal.io.kafka.settings import KafkaSettings
