@@ -119,7 +119,15 @@ class Envelopes(Values):
         self, messages: Sequence[Any], first_row: int, lost: Sequence[int] | None = None
     ) -> ParsedRows:
         """Parse messages."""
-        values = [message.value() for message in messages]
+        return self._read([message.value() for message in messages], messages, first_row, lost)
+
+    def _read(
+        self,
+        values: Sequence[bytes | None],
+        messages: Sequence[Any],
+        first_row: int,
+        lost: Sequence[int] | None,
+    ) -> ParsedRows:
         tombstones = [place for place, value in enumerate(values) if value is None]
         opened, missing = self._open(values, lost)
         opened.skipped.update(dict.fromkeys(tombstones, TOMBSTONE))
@@ -127,7 +135,7 @@ class Envelopes(Values):
         batch, kept = self._rows(taken, opened.wrong)
         # What is skipped has no number: numbers are those of rows, good and bad.
         numbers = np.full(len(messages), -1, np.int64)
-        both = sorted([*kept, *opened.wrong])
+        both = sorted([*kept, *opened.wrong]) if opened.wrong else kept
         numbers[both] = first_row + np.arange(len(both))
         bad = [
             BadRow(int(numbers[place]), opened.wrong[place], values[place])
@@ -143,7 +151,7 @@ class Envelopes(Values):
         lost: Sequence[int] | None = None,
     ) -> ParsedRows:
         """Parse messages without keys and headers."""
-        return self.read_messages([_Bare(value) for value in values], first_row, lost)
+        return self._read(values, [_Bare()] * len(values), first_row, lost)
 
     def _choose(self, opened: Opened, messages: Sequence[Any]) -> list[int]:
         """Return the places of the changes that become rows; note why others don't."""
@@ -153,12 +161,13 @@ class Envelopes(Values):
                 if place in opened.ops or opened.skipped[place] == TOMBSTONE:
                     last[_identity(messages[place])] = place
         taken = []
-        for place, op in sorted(opened.ops.items()):
-            why = None
+        for place in sorted(opened.ops):
+            op, why = opened.ops[place], None
             if op == "d":
                 why = DELETE
             elif self._changes == "inserts":
-                is_moved = op == "c" and _OLD_KEY in dict(messages[place].headers() or ())
+                headers = messages[place].headers() if op == "c" else None
+                is_moved = headers and _OLD_KEY in dict(headers)
                 why = UPDATE if op == "u" else MOVED if is_moved else None
             elif self._changes == "latest":
                 if messages[place].key() is None:
@@ -183,13 +192,7 @@ class Envelopes(Values):
 
 
 class _Bare:
-    """A message that is a value alone."""
-
-    def __init__(self, value: bytes | None) -> None:
-        self._value = value
-
-    def value(self) -> bytes | None:
-        return self._value
+    """What a message has beside its value, if it is a value alone."""
 
     def key(self) -> bytes | None:
         return None
