@@ -21,7 +21,8 @@ import fastavro
 import pyarrow as pa
 
 from benchmarks.registry import COLUMNS, OneSchema, rows, seconds
-from shoal.io.kafka.envelopes import AvroEnvelopes, JsonEnvelopes
+from shoal.io.kafka.envelopes import AvroEnvelopes
+from shoal.io.kafka.json_envelopes import JsonEnvelopes
 from shoal.io.kafka.schemas.settings import RegistrySettings
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.kafka.values import JsonValues

@@ -16,7 +16,8 @@ import pytest
 
 from shoal.errors import JobError
 from shoal.io.kafka.connector import CONNECTOR
-from shoal.io.kafka.envelopes import NO_ENVELOPE, NO_KEY, NO_ROW, AvroEnvelopes, JsonEnvelopes
+from shoal.io.kafka.envelopes import NO_ENVELOPE, NO_KEY, NO_ROW, AvroEnvelopes
+from shoal.io.kafka.json_envelopes import JsonEnvelopes
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.kafka.values import JsonValues
 

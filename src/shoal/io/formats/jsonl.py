@@ -28,6 +28,7 @@ __all__ = [
     "NoLinesError",
     "lines_of",
     "load_object",
+    "read_objects",
 ]
 
 _INT64 = range(-(2**63), 2**63)
@@ -81,7 +82,7 @@ class JsonParser(RowParser):
 
     def parse(self, data: bytes, first_row: int) -> tuple[pa.RecordBatch, list[BadRow]]:
         """Return the good rows, and the bad ones in order, numbered from ``first_row``."""
-        fast = self._parse_fast(data)
+        fast = self.parse_known(data)
         return (fast, []) if fast is not None else self._parse_lines(data, first_row)
 
     def nested(self, row: Mapping[str, Any]) -> str | None:
@@ -100,26 +101,16 @@ class JsonParser(RowParser):
             [(name, _TYPES.get(self._kinds[name], pa.string())) for name in self._columns]
         )
 
-    def _parse_fast(self, data: bytes) -> pa.RecordBatch | None:
-        """Parse the lines with Arrow if each is one object; else return None."""
+    def parse_known(self, data: bytes) -> pa.RecordBatch | None:
+        """Parse lines with Arrow, in the types learned so far.
+
+        Returns None if a line isn't one object, or has a value of another type.
+        """
         n_rows = _count_objects(data)
         if not n_rows or not is_utf8(data):
             return None
         schema = self.schema()
-        try:
-            table = pa.json.read_json(
-                pa.BufferReader(data),
-                read_options=pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
-                parse_options=pa.json.ParseOptions(
-                    explicit_schema=schema, unexpected_field_behavior="ignore"
-                ),
-            )
-        except pa.ArrowException:
-            return None
-        # Two objects in one line are a bad row, but Arrow would take them for two rows.
-        if table.num_rows != n_rows:
-            return None
-        return table.select(list(self._columns)).combine_chunks().to_batches()[0]
+        return read_objects(data, schema, n_rows)
 
     def _parse_lines(self, data: bytes, first_row: int) -> tuple[pa.RecordBatch, list[BadRow]]:
         rows: list[dict[str, Any]] = []
@@ -241,6 +232,27 @@ class JsonSink(TextSink):
 
     def _finite(self, numbers: pa.Array) -> pa.Array:
         return pc.if_else(pc.is_finite(numbers), numbers, pa.scalar(None, numbers.type))
+
+
+def read_objects(data: bytes, schema: pa.Schema, n_rows: int) -> pa.RecordBatch | None:
+    """Parse so many lines, each of which begins with ``{`` and ends with ``}``, with Arrow.
+
+    Returns None if Arrow doesn't find so many objects, or a value is of another type.
+    """
+    try:
+        table = pa.json.read_json(
+            pa.BufferReader(data),
+            read_options=pa.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            parse_options=pa.json.ParseOptions(
+                explicit_schema=schema, unexpected_field_behavior="ignore"
+            ),
+        )
+    except pa.ArrowException:
+        return None
+    # Two objects in one line are a bad row, but Arrow would take them for two rows.
+    if table.num_rows != n_rows:
+        return None
+    return table.select(schema.names).combine_chunks().to_batches()[0]
 
 
 def lines_of(data: bytes) -> Iterator[bytes]:

@@ -9,18 +9,34 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
-from typing import Any, TypeAlias
+from typing import Any
+
+import pyarrow as pa
 
 __all__ = ["PLACEHOLDERS", "Convert", "converters", "is_unavailable"]
 
 #: What Debezium sends in place of a large value that an update didn't change.
 PLACEHOLDERS = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
 
-#: Makes a plain value of one that is stored otherwise; raises `ValueError`, `TypeError`,
-#: `OverflowError` or `KeyError` if it can't be one.
-Convert: TypeAlias = Callable[[Any], Any]
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """Makes a plain value, a text, of one that is stored otherwise.
+
+    A call raises `ValueError`, `TypeError`, `OverflowError` or `KeyError` if it can't be one.
+    """
+
+    #: What is stored.
+    stored: pa.DataType
+    make: Callable[[Any], str]
+
+    def __call__(self, value: Any) -> str:
+        """Return the text."""
+        return self.make(value)
+
 
 _EPOCH = datetime(1970, 1, 1)
 _MOST_DIGITS = 38
@@ -67,7 +83,7 @@ def _convert(field: Mapping[str, Any]) -> Convert | None:
     if name == "org.apache.kafka.connect.data.Decimal":
         parameters = field.get("parameters")
         scale = int(parameters["scale"]) if isinstance(parameters, dict) else 0
-        return lambda value: _decimal(value, scale)
+        return Convert(pa.string(), lambda value: _decimal(value, scale))
     return _CONVERTS.get(name) if isinstance(name, str) else None
 
 
@@ -87,7 +103,7 @@ def _moment(per_second: int, zone: Any = None) -> Convert:
         micros = _whole(value) * 1_000_000 // per_second
         return (_EPOCH + timedelta(microseconds=micros)).replace(tzinfo=zone).isoformat()
 
-    return convert
+    return Convert(pa.int64(), convert)
 
 
 def _time(per_second: int) -> Convert:
@@ -97,7 +113,7 @@ def _time(per_second: int) -> Convert:
             raise ValueError
         return (_EPOCH + timedelta(microseconds=micros)).time().isoformat()
 
-    return convert
+    return Convert(pa.int64(), convert)
 
 
 def _decimal(value: Any, scale: int) -> str:
@@ -120,9 +136,10 @@ def _variable(value: Any) -> str:
     return _decimal(value["value"], _whole(value["scale"]))
 
 
+_VARIABLE = pa.struct([("scale", pa.int64()), ("value", pa.string())])
 _CONVERTS: dict[str, Convert] = {
-    "io.debezium.time.Date": _date,
-    "org.apache.kafka.connect.data.Date": _date,
+    "io.debezium.time.Date": Convert(pa.int64(), _date),
+    "org.apache.kafka.connect.data.Date": Convert(pa.int64(), _date),
     "io.debezium.time.Timestamp": _moment(1000),
     "io.debezium.time.MicroTimestamp": _moment(1_000_000),
     "io.debezium.time.NanoTimestamp": _moment(1_000_000_000),
@@ -131,5 +148,5 @@ _CONVERTS: dict[str, Convert] = {
     "io.debezium.time.MicroTime": _time(1_000_000),
     "io.debezium.time.NanoTime": _time(1_000_000_000),
     "org.apache.kafka.connect.data.Time": _time(1000),
-    "io.debezium.data.VariableScaleDecimal": _variable,
+    "io.debezium.data.VariableScaleDecimal": Convert(_VARIABLE, _variable),
 }

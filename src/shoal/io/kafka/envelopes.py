@@ -7,12 +7,10 @@ counted with its reason. Only the row after a change is ever read, never the one
 from __future__ import annotations
 
 import dataclasses
-import json
 import threading
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,23 +18,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.io.base import BadRow
-from shoal.io.kafka.debezium import PLACEHOLDERS, Convert, converters, is_unavailable
-from shoal.io.kafka.parsed import ParsedRows, Values, load_json
+from shoal.io.kafka.debezium import PLACEHOLDERS
+from shoal.io.kafka.parsed import ParsedRows, Values
 from shoal.io.kafka.schemas.avro import SchemaTextError, parse_avro
 from shoal.io.kafka.schemas.client import Registered, Registry
 from shoal.io.kafka.schemas.cursor import Cursor, Ints
 from shoal.io.kafka.schemas.values import Maker, RegisteredValues, SchemaReader
 from shoal.io.kafka.settings import KafkaSettings
 
-__all__ = ["AvroEnvelopes", "Envelopes", "JsonEnvelopes"]
+__all__ = [
+    "CHANGING_OPS",
+    "NO_ENVELOPE",
+    "NO_KEY",
+    "NO_ROW",
+    "SKIPPED_OPS",
+    "TOMBSTONE",
+    "UNKNOWN",
+    "AvroEnvelopes",
+    "Envelopes",
+    "Opened",
+    "not_a_change",
+    "unchanged",
+]
 
 #: Why a message is no row, without being wrong.
 UPDATE, DELETE, TOMBSTONE = "update", "delete", "tombstone"
 MOVED = "change of a primary key"
 SUPERSEDED = "superseded by a later change"
-_SKIPPED_OPS = {"t": "truncate", "m": "logical message"}
+SKIPPED_OPS = {"t": "truncate", "m": "logical message"}
 #: A create, a row of a snapshot, an update, and a delete, which becomes no row.
-_CHANGING_OPS = ("c", "r", "u", "d")
+CHANGING_OPS = ("c", "r", "u", "d")
 #: A change of a primary key is a delete and a create, which has this header.
 _OLD_KEY = "__debezium.oldkey"
 
@@ -46,11 +57,9 @@ NO_ROW = "an envelope without the row after the change"
 NO_KEY = 'it has no key, and input.changes = "latest" finds the versions of a row by it'
 #: In an Avro message the column that has the kind of the change. No column of a job is named so.
 _OP = "(op)"
-_UNAVAILABLE = frozenset(PLACEHOLDERS)
-_ENCODE = json.JSONEncoder().encode
 
 
-class _Opened(NamedTuple):
+class Opened(NamedTuple):
     """What messages are, by their places: each is in one of the three."""
 
     ops: dict[int, str]
@@ -59,9 +68,9 @@ class _Opened(NamedTuple):
 
     def note(self, place: int, op: str | None) -> bool:
         """Note what a message is by the op of its envelope; return whether it changes a row."""
-        if op in _SKIPPED_OPS:
-            self.skipped[place] = _SKIPPED_OPS[op]
-        elif op in _CHANGING_OPS:
+        if op in SKIPPED_OPS:
+            self.skipped[place] = SKIPPED_OPS[op]
+        elif op in CHANGING_OPS:
             self.ops[place] = op
         else:
             self.wrong[place] = NO_ENVELOPE if op is None else UNKNOWN
@@ -110,7 +119,15 @@ class Envelopes(Values):
         self, messages: Sequence[Any], first_row: int, lost: Sequence[int] | None = None
     ) -> ParsedRows:
         """Parse messages."""
-        values = [message.value() for message in messages]
+        return self._read([message.value() for message in messages], messages, first_row, lost)
+
+    def _read(
+        self,
+        values: Sequence[bytes | None],
+        messages: Sequence[Any],
+        first_row: int,
+        lost: Sequence[int] | None,
+    ) -> ParsedRows:
         tombstones = [place for place, value in enumerate(values) if value is None]
         opened, missing = self._open(values, lost)
         opened.skipped.update(dict.fromkeys(tombstones, TOMBSTONE))
@@ -118,7 +135,7 @@ class Envelopes(Values):
         batch, kept = self._rows(taken, opened.wrong)
         # What is skipped has no number: numbers are those of rows, good and bad.
         numbers = np.full(len(messages), -1, np.int64)
-        both = sorted([*kept, *opened.wrong])
+        both = sorted([*kept, *opened.wrong]) if opened.wrong else kept
         numbers[both] = first_row + np.arange(len(both))
         bad = [
             BadRow(int(numbers[place]), opened.wrong[place], values[place])
@@ -134,9 +151,9 @@ class Envelopes(Values):
         lost: Sequence[int] | None = None,
     ) -> ParsedRows:
         """Parse messages without keys and headers."""
-        return self.read_messages([_Bare(value) for value in values], first_row, lost)
+        return self._read(values, [_Bare()] * len(values), first_row, lost)
 
-    def _choose(self, opened: _Opened, messages: Sequence[Any]) -> list[int]:
+    def _choose(self, opened: Opened, messages: Sequence[Any]) -> list[int]:
         """Return the places of the changes that become rows; note why others don't."""
         last: dict[tuple[int, bytes | None], int] = {}
         if self._changes == "latest":
@@ -144,12 +161,13 @@ class Envelopes(Values):
                 if place in opened.ops or opened.skipped[place] == TOMBSTONE:
                     last[_identity(messages[place])] = place
         taken = []
-        for place, op in sorted(opened.ops.items()):
-            why = None
+        for place in sorted(opened.ops):
+            op, why = opened.ops[place], None
             if op == "d":
                 why = DELETE
             elif self._changes == "inserts":
-                is_moved = op == "c" and _OLD_KEY in dict(messages[place].headers() or ())
+                headers = messages[place].headers() if op == "c" else None
+                is_moved = headers and _OLD_KEY in dict(headers)
                 why = UPDATE if op == "u" else MOVED if is_moved else None
             elif self._changes == "latest":
                 if messages[place].key() is None:
@@ -165,7 +183,7 @@ class Envelopes(Values):
     @abstractmethod
     def _open(
         self, values: Sequence[bytes | None], lost: Sequence[int] | None
-    ) -> tuple[_Opened, Sequence[int]]:
+    ) -> tuple[Opened, Sequence[int]]:
         """Return what messages are, those that are None left out, and which schemas are lost."""
 
     @abstractmethod
@@ -174,13 +192,7 @@ class Envelopes(Values):
 
 
 class _Bare:
-    """A message that is a value alone."""
-
-    def __init__(self, value: bytes | None) -> None:
-        self._value = value
-
-    def value(self) -> bytes | None:
-        return self._value
+    """What a message has beside its value, if it is a value alone."""
 
     def key(self) -> bytes | None:
         return None
@@ -204,18 +216,18 @@ _SCHEMA_CHANGE = {
 }  # fmt: skip
 
 
-def _not_a_change(fields: Any) -> str | None:
+def not_a_change(fields: Any) -> str | None:
     """Return what Debezium's other messages are, by the names of their fields; None if unknown.
 
-    >>> _not_a_change({"status": "BEGIN", "id": "571:53195829", "ts_ms": 1})
+    >>> not_a_change({"status": "BEGIN", "id": "571:53195829", "ts_ms": 1})
     'transaction marker'
-    >>> _not_a_change({"status": "admitted", "id": 7, "age": 39})
+    >>> not_a_change({"status": "admitted", "id": 7, "age": 39})
     """
     names = set(fields)
     if "after" in names:
         return None
     if {"op", "message"} <= names:
-        return _SKIPPED_OPS["m"]
+        return SKIPPED_OPS["m"]
     if {"status", "id"} <= names <= _MARKER:
         return "transaction marker"
     if names <= _SCHEMA_CHANGE and ({"ddl", "source"} <= names or "tableChanges" in names):
@@ -223,129 +235,12 @@ def _not_a_change(fields: Any) -> str | None:
     return "heartbeat" if names == {"ts_ms"} else None
 
 
-def _unchanged(name: str) -> str:
+def unchanged(name: str) -> str:
+    """Return why a row is a bad one whose value of a column the database didn't send."""
     return (
         f"column {name} has no value: an update left it as it was, and the database didn't send "
         "it (REPLICA IDENTITY FULL sends it)"
     )
-
-
-class JsonEnvelopes(Envelopes):
-    """Envelopes in JSON, with or without a schema in each.
-
-    Parameters
-    ----------
-    values
-        Parses rows as lines of JSON.
-    changes
-        Which changes are rows.
-
-    >>> from shoal.io.kafka.values import JsonValues
-    >>> values = JsonEnvelopes(JsonValues(["age"]), "inserts")
-    >>> rows = values.read([b'{"op": "c", "after": {"age": 39}}', b'{"op": "d", "after": null}'], 0)
-    >>> rows.batch["age"].to_pylist(), rows.skipped
-    ([39], Counter({'delete': 1}))
-    """
-
-    def __init__(self, values: Values, changes: str) -> None:
-        super().__init__(values.names, changes)
-        self._values = values
-        self._after: dict[int, tuple[Any, Mapping[str, Convert]]] = {}
-        #: The bytes of the latest schema, up to the payload, and how its values are converted.
-        self._head = b""
-        self._converts: Mapping[str, Convert] = {}
-
-    def _open(
-        self, values: Sequence[bytes | None], lost: Sequence[int] | None
-    ) -> tuple[_Opened, Sequence[int]]:
-        opened = _Opened({}, {}, {})
-        self._after.clear()
-        for place, value in enumerate(values):
-            if value is None:
-                continue
-            envelope, converts = self._envelope(value)
-            if envelope is None:
-                opened.skipped[place] = TOMBSTONE
-                continue
-            if isinstance(envelope, str):
-                opened.wrong[place] = envelope
-                continue
-            op = envelope.get("op")
-            if op is not None and not isinstance(op, str):
-                opened.wrong[place] = UNKNOWN
-            elif op not in (*_SKIPPED_OPS, *_CHANGING_OPS) and (what := _not_a_change(envelope)):
-                opened.skipped[place] = what
-            elif opened.note(place, op):
-                self._after[place] = envelope.get("after"), converts
-        return opened, ()
-
-    def _envelope(self, value: bytes) -> tuple[dict[str, Any] | str | None, Mapping[str, Convert]]:
-        """Return what is in a message, and how the values of its row are converted.
-
-        That is an object, None if it is a null with a schema, or why there is none.
-        """
-        whole, converts = None, self._converts
-        if self._head and value.startswith(self._head):
-            # The same schema as before, which is longer than the rest.
-            whole = load_json(b"{" + value[len(self._head) :])
-        if not isinstance(whole, dict) or whole.keys() != {"payload"}:
-            # What is found must not depend on what was read before: a replay begins elsewhere.
-            whole, converts = load_json(value), {}
-            if isinstance(whole, dict) and whole.keys() >= {"schema", "payload"}:
-                try:
-                    converts = converters(whole["schema"], self.names)
-                except (KeyError, TypeError, ValueError):
-                    return "its schema isn't one of Kafka Connect", {}
-                self._keep(value, whole["schema"], converts)
-            elif isinstance(whole, dict):
-                return whole, {}
-        payload = whole.get("payload", "") if isinstance(whole, dict) else ""
-        is_right = payload is None or isinstance(payload, dict)
-        return (payload if is_right else "not a JSON object"), converts
-
-    def _keep(self, value: bytes, schema: Any, converts: Mapping[str, Convert]) -> None:
-        """Keep a schema, if the bytes up to the payload are just that."""
-        head, comma, _ = value.partition(b',"payload":')
-        if comma and schema is not None and load_json(head + b"}") == {"schema": schema}:
-            self._head, self._converts = head + b",", converts
-
-    def _rows(self, taken: list[int], wrong: dict[int, str]) -> tuple[pa.RecordBatch, list[int]]:
-        rows, places = [], []
-        for place in taken:
-            row = self._plain(*self._after[place])
-            if isinstance(row, str):
-                wrong[place] = row
-            else:
-                rows.append(row)
-                places.append(place)
-        self._after.clear()
-        # As one message of many lines, which are parsed together.
-        lines = "\n".join(map(_ENCODE, rows)).encode()
-        parsed = self._values.read([lines] if rows else [], 0)
-        wrong |= {places[row.row]: row.reason for row in parsed.bad}
-        return parsed.batch, [places[row] for row in parsed.rows.tolist()]
-
-    def _plain(self, after: Any, converts: Mapping[str, Convert]) -> dict[str, Any] | str:
-        """Return the wanted values of a row, or why they can't be read."""
-        if not isinstance(after, dict):
-            return NO_ROW
-        if not converts:
-            row = {name: after.get(name) for name in self.names}
-            with suppress(TypeError):  # A list or an object: the row is a bad one.
-                if _UNAVAILABLE.isdisjoint(row.values()):
-                    return row
-        row = {}
-        for name in self.names:
-            value = after.get(name)
-            if isinstance(value, str) and is_unavailable(value):
-                return _unchanged(name)
-            if value is not None and name in converts:
-                try:
-                    value = converts[name](value)
-                except (KeyError, OverflowError, TypeError, ValueError):
-                    return f"column {name} isn't a value of its type, or out of the range of times"
-            row[name] = value
-        return row
 
 
 class AvroEnvelopes(Envelopes):
@@ -371,10 +266,10 @@ class AvroEnvelopes(Envelopes):
 
     def _open(
         self, values: Sequence[bytes | None], lost: Sequence[int] | None
-    ) -> tuple[_Opened, Sequence[int]]:
+    ) -> tuple[Opened, Sequence[int]]:
         there = [place for place, value in enumerate(values) if value is not None]
         parsed = self._values.read([values[place] for place in there], 0, lost)
-        opened = _Opened({}, {}, {there[row.row]: row.reason for row in parsed.bad})
+        opened = Opened({}, {}, {there[row.row]: row.reason for row in parsed.bad})
         for row, what in self._values.others.items():
             del opened.wrong[there[row]]
             opened.skipped[there[row]] = what
@@ -399,7 +294,7 @@ class AvroEnvelopes(Envelopes):
             if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
                 found = pc.is_in(column, pa.array(PLACEHOLDERS).cast(column.type))
                 lost = np.flatnonzero(np.asarray(found) & is_good)
-                wrong |= {taken[row]: _unchanged(name) for row in lost.tolist()}
+                wrong |= {taken[row]: unchanged(name) for row in lost.tolist()}
                 is_good[lost] = False
         if not is_good.all():
             batch = batch.filter(pa.array(is_good))
@@ -431,7 +326,7 @@ class _EnvelopeValues(RegisteredValues):
             fields = parse_avro(schema.text, schema.references.values()).fields
         except SchemaTextError:
             return super()._make(schema)
-        what = _not_a_change(fields)
+        what = not_a_change(fields)
         if what is None:
             return super()._make(schema)
         other = _Other(what)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.io.base import BadRow
 
-__all__ = ["EMPTY", "ParsedRows", "Values", "load_json"]
+__all__ = ["EMPTY", "LearnedValues", "ParsedRows", "Values", "load_json"]
 
 EMPTY = "an empty message"
 _DECODE = json.JSONDecoder().decode
@@ -94,3 +94,16 @@ class Values(ABC):
         ``lost`` is given in a replay: the ids of schemas that weren't in the registry when these
         messages were first read.
         """
+
+
+class LearnedValues(Values):
+    """Parses messages whose types are learned from the values."""
+
+    @property
+    @abstractmethod
+    def known(self) -> pa.Schema | None:
+        """The columns in the types learned so far, or None before the first."""
+
+    @abstractmethod
+    def read_known(self, lines: bytes) -> pa.RecordBatch | None:
+        """Parse lines of one object each, or return None if that would need other types."""

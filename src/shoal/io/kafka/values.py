@@ -21,8 +21,9 @@ import pyarrow.ipc
 from shoal.io.base import BadRow, choose_columns
 from shoal.io.formats.csv import CsvParser, parse_names
 from shoal.io.formats.jsonl import JsonParser, lines_of, load_object
-from shoal.io.kafka.envelopes import AvroEnvelopes, JsonEnvelopes
-from shoal.io.kafka.parsed import EMPTY, ParsedRows, Values, load_json
+from shoal.io.kafka.envelopes import AvroEnvelopes
+from shoal.io.kafka.json_envelopes import JsonEnvelopes
+from shoal.io.kafka.parsed import EMPTY, LearnedValues, ParsedRows, Values, load_json
 from shoal.io.kafka.schemas.values import RegisteredValues
 from shoal.io.kafka.settings import KafkaSettings
 from shoal.io.readable import broken_text, is_readable, readable_batch
@@ -70,7 +71,7 @@ class _Unreadable(NamedTuple):
     raw: bytes
 
 
-class JsonValues(Values):
+class JsonValues(LearnedValues):
     r"""JSON: a message is an object, a line for each of many objects, or an array of them.
 
     >>> values = JsonValues(["age"])
@@ -93,6 +94,15 @@ class JsonValues(Values):
     def restore(self, kinds: dict[str, list[str]]) -> None:
         """Set what had been learned about types."""
         self._parser.kinds = kinds
+
+    @property
+    def known(self) -> pa.Schema | None:
+        """The columns in the types learned so far, or None before the first."""
+        return self._parser.schema() if any(self._parser.kinds.values()) else None
+
+    def read_known(self, lines: bytes) -> pa.RecordBatch | None:
+        """Parse lines of one object each, or return None if that would need other types."""
+        return self._parser.parse_known(lines)
 
     def read(
         self,
