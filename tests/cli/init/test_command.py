@@ -209,7 +209,7 @@ def test_amounts_with_separated_thousands_are_no_ids(tmp_path, monkeypatch, capf
     data.write_text("\n".join(["visit;age;cost", *lines]))
     assert shoal(monkeypatch, "init", data, "-o", job, "--measure", 0) == 0
     err = capfd.readouterr().err
-    assert 'Left out: "cost": numbers with separated thousands: write 1234.5, not' in err
+    assert 'Left out: "cost": numbers with separated thousands: leave the separator out' in err
 
 
 @pytest.mark.parametrize(("marker", "n_warnings"), [("k.A.", 0), ("ej", 1)])

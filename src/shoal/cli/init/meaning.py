@@ -169,7 +169,7 @@ def _clear_form(column: Column) -> Meaning | None:
     if column.kind == "text" and are_mixed_dates(column.real_values):
         return Meaning("nothing", "dates in several forms: write all of them in one")
     if column.kind == "text" and are_grouped_numbers(column.real_values):
-        return Meaning("nothing", "numbers with separated thousands: write 1234.5, not 1,234.5")
+        return Meaning("nothing", "numbers with separated thousands: leave the separator out")
     bands = read_bands(column.real_values)
     if bands is not None:
         return Meaning("band", f"{len(bands)} bands in order")
