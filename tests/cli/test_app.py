@@ -137,3 +137,27 @@ def test_a_bug_says_where_and_not_what(monkeypatch, capfd):
     monkeypatch.setenv("SHOAL_DEBUG", "1")
     assert shoal(monkeypatch) == 70
     assert "CANARY" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "job.toml", "in.csv"), "(in.csv). Give the data with -i."),
+        (("run", "job.toml", "--delay", "5"), "--delay. Set it in the job file."),
+        (("check", "job.toml", "--k", "5"), "--k. Set it in the job file."),
+    ],
+)
+def test_data_and_promises_in_the_wrong_place_are_told_where_they_belong(
+    words, said, monkeypatch, capfd
+):
+    assert shoal(monkeypatch, *words) == 2
+    assert said in capfd.readouterr().err
+
+
+def test_other_mistakes_have_no_such_hint(monkeypatch, capfd):
+    assert shoal(monkeypatch, "audit", "job.toml", "out.csv", "more.csv") == 2
+    assert shoal(monkeypatch, "run", "job.toml", "--forc") == 2
+    err = capfd.readouterr().err
+    assert "Give the data" not in err
+    assert "in the job" not in err
+    assert "--force" in err

@@ -150,6 +150,13 @@ def until(condition: Callable[[], Any], what: str) -> Any:
     raise AssertionError(what)
 
 
+#: By how many pixels tables are wider than the place that they are shown in.
+CUT_TABLES = """
+return [...document.querySelectorAll('.table-wrapper')]
+    .map(e => e.scrollWidth - e.clientWidth).filter(wide => wide > 0)
+"""
+
+
 def background(page: Browser) -> int:
     """How light the page is, from 0 to 255."""
     script = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3)"
@@ -184,6 +191,11 @@ def test_the_site_in_a_browser(address: str) -> None:
         until(lambda: "Search finished" in page.run(said), "search doesn't end")
         results = page.run(script)
         assert any("checkpoints.html" in link for link in results)
+        # A desk: figures of a table aren't cut at its right.
+        page.show(width=1280, dark=False)
+        for name in ("which", "figures/castle", "benchmarks", "attacks"):
+            page.open(f"{address}/{name}.html")
+            assert page.run(CUT_TABLES) == [], f"{name} has tables that are cut"
         # A phone: nothing is wider than the screen, whatever the page.
         page.show(width=390, dark=True)
         names = ("index", "job-keys", "commands", "api/shoal", "cli", "deviations", "attacks")

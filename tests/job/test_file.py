@@ -350,6 +350,29 @@ def test_files_that_are_no_jobs(tmp_path):
     path.write_text("name = tide")
     with pytest.raises(JobError, match=r"line 1, column 8\)\. Texts need quotation marks"):
         Job.load(path)
+    for name in ("Patient ID", "größe"):
+        path.write_text(f"{name} = 1", encoding="utf-8")
+        with pytest.raises(JobError, match="special letters need quotation marks"):
+            Job.load(path)
+
+
+@pytest.mark.parametrize("content", [b"age;sex\n31;w\n", b"PAR1\xff"], ids=["text", "bytes"])
+def test_a_data_file_in_the_place_of_the_job(content, tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_bytes(content)
+    with pytest.raises(JobError, match="This is a data file: give the job file as the first"):
+        Job.load(path)
+
+
+def test_a_dot_in_the_name_of_a_column_needs_quotation_marks(tmp_path):
+    path = tmp_path / "job.toml"
+    path.write_text(
+        BASE.replace("[policy]", "[schema.quasi.Geb]\nJahr.range = [1900, 2020]\n[policy]")
+    )
+    with pytest.raises(
+        JobError, match=r"schema\.quasi\.Geb\.Jahr: is unknown\. If the dot belongs"
+    ):
+        Job.load(path)
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path):

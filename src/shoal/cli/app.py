@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from shoal.cli.hints import CommandWithHints
 from shoal.cli.options.algorithms import algorithms
 from shoal.cli.options.attack import attack
 from shoal.cli.options.audit import audit
@@ -70,7 +71,7 @@ for command in (
     demo,
     unseal,
 ):
-    app.command()(command)
+    app.command(cls=CommandWithHints)(command)
 for group in (checkpoints, models, schemas):
     app.add_typer(group)
 

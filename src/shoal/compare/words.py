@@ -53,9 +53,9 @@ def headline(comparison: Comparison) -> str:
     n_bad = max((run.figures.n_quarantined for run in runs if run.figures is not None), default=0)
     shared, _ = columns_of(runs)
     text = f"{comparison.n_done} of {len(runs)} runs on {n_rows:,} rows"
+    text += f" ({n_bad:,} of them can't be used)" if n_bad else ""
     n_seeds = max((run.figures.n_seeds for run in runs if run.figures is not None), default=1)
     text += f", each the mean of {n_seeds} seeds (± one standard deviation)" if n_seeds > 1 else ""
-    text += f", {n_bad:,} of which can't be used" if n_bad else ""
     text += ", interrupted" if comparison.interrupted else ""
     return text + (f", all with {told(shared)}" if shared else "")
 

@@ -67,7 +67,7 @@ from shoal.job.form import (
     shown,
 )
 from shoal.job.policy import check_policy, parts_of, policy_of
-from shoal.job.toml import MAX_BYTES, parse_toml
+from shoal.job.toml import DATA_FIRST, MAX_BYTES, is_data, parse_toml
 from shoal.job.warnings import warnings_of
 from shoal.run.pipeline import Pipeline
 from shoal.run.state.retention import Retention
@@ -156,7 +156,8 @@ class Job:
         except UnreadableError as error:
             raise JobError(Problem("job", f"can't be read: {error}"), where=str(path)) from None
         except UnicodeDecodeError:
-            raise JobError(Problem("job", "isn't UTF-8 text"), where=str(path)) from None
+            fix = DATA_FIRST if is_data(str(path)) else None
+            raise JobError(Problem("job", "isn't UTF-8 text", None, fix), where=str(path)) from None
         return cls.parse(text, folder=path.parent, where=str(path))
 
     @classmethod

@@ -72,6 +72,8 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "m": 60, "min": 60,
           "mins": 60, "minute": 60, "minutes": 60, "h": 3600, "hour": 3600, "hours": 3600,
           "d": 86400, "day": 86400, "days": 86400}  # fmt: skip
+#: What to do about a column whose name TOML has taken apart.
+CUT_NAME = "If the dot belongs to the name of the column, write the name in quotation marks"
 #: The keys that count seconds.
 _SECONDS = frozenset(
     {"seconds", "lateness", "ahead", "every", "rotate", "interval", "publish.time"}
@@ -239,9 +241,9 @@ def problems_of(section: str, model: type[Form], error: pydantic.ValidationError
         if found["type"] == "missing":
             problem = Problem(key, "is missing", None, EXAMPLES.get(key))
         elif found["type"] == "extra_forbidden":
-            problem = Problem(
-                key, "is unknown", None, did_you_mean(place[-1], _known(model, place))
-            )
+            is_cut = model is SchemaForm and len(place) > 2 and isinstance(found["input"], dict)
+            fix = CUT_NAME if is_cut else did_you_mean(place[-1], _known(model, place))
+            problem = Problem(key, "is unknown", None, fix)
         elif found["type"] in TYPES:
             if key not in problems or key in allowed:
                 # Each further finding about the same value allows one more type.

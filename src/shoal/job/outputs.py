@@ -130,6 +130,10 @@ def _check_writable(path: str) -> None:
     there = Path(path)
     folder = there if is_folder(path) and there.is_dir() else there.absolute().parent
     is_new = folder is there or not os.path.lexists(path)
+    if is_new and not folder.exists():
+        raise ResourceError(
+            f"{path}: can't be written: the folder {there.parent} doesn't exist. Create it first."
+        )
     if is_new and folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
         raise ResourceError(
             f"{path}: can't be written: the folder {folder} can't be written to. "

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from pathlib import PurePath
 from typing import Any
 
-from shoal.errors import JobError, Problem
+from shoal.errors import JobError, ParameterError, Problem
+from shoal.io.formats import file_type
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "parse_toml"]
+__all__ = ["DATA_FIRST", "MAX_BYTES", "MAX_DEPTH", "is_data", "parse_toml"]
 
 #: The maximum size of a job file, which may list the values of an attribute.
 MAX_BYTES = 16 << 20
@@ -35,8 +37,9 @@ def parse_toml(text: str, where: str | None) -> dict[str, Any]:
             raise RecursionError
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = ". Texts need quotation marks" if "Invalid value" in str(error) else ""
-        raise JobError(Problem("job", f"isn't TOML: {error}{hint}"), where=where) from None
+        raise JobError(
+            Problem("job", f"isn't TOML: {error}", None, _hint(str(error), where)), where=where
+        ) from None
     except RecursionError:
         raise JobError(_too_deep("job"), where=where) from None
     except ValueError:
@@ -46,6 +49,33 @@ def parse_toml(text: str, where: str | None) -> dict[str, Any]:
     if problem is not None:
         raise JobError(problem, where=where)
     return raw
+
+
+def is_data(where: str | None) -> bool:
+    """Return whether a file that should be a job has the ending of a data file.
+
+    >>> is_data("people.csv"), is_data("job.toml"), is_data(None)
+    (True, False, False)
+    """
+    try:
+        return where is not None and bool(PurePath(where).suffix and file_type(where))
+    except ParameterError:
+        return False
+
+
+#: What to do if a data file is given as the job.
+DATA_FIRST = "This is a data file: give the job file as the first argument"
+
+
+def _hint(error: str, where: str | None) -> str | None:
+    """Return what may be wrong with a text that isn't TOML."""
+    if is_data(where):
+        return DATA_FIRST
+    if "Invalid value" in error:
+        return "Texts need quotation marks"
+    if "after a key" in error or "for a key part" in error:
+        return "Names with spaces or special letters need quotation marks"
+    return None
 
 
 def _beyond_bounds(raw: dict[str, Any]) -> Problem | None:

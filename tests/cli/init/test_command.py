@@ -203,6 +203,15 @@ def test_dates_of_several_forms_are_no_people(forms, tmp_path, monkeypatch, capf
     assert "May be the subject" not in err
 
 
+def test_amounts_with_separated_thousands_are_no_ids(tmp_path, monkeypatch, capfd):
+    lines = [f"{n};{18 + n % 60};{1 + n % 9}.{100 + n},{n % 90 + 10}" for n in range(200)]
+    data, job = tmp_path / "in.csv", tmp_path / "job.toml"
+    data.write_text("\n".join(["visit;age;cost", *lines]))
+    assert shoal(monkeypatch, "init", data, "-o", job, "--measure", 0) == 0
+    err = capfd.readouterr().err
+    assert 'Left out: "cost": numbers with separated thousands: leave the separator out' in err
+
+
 @pytest.mark.parametrize(("marker", "n_warnings"), [("k.A.", 0), ("ej", 1)])
 def test_a_few_markers_of_missing_values_change_no_type(
     marker, n_warnings, tmp_path, monkeypatch, capfd

@@ -307,6 +307,17 @@ def test_errors_of_the_start_come_alone(place):
         assert "the folder nowhere doesn't exist. Create it first." in err
 
 
+def test_a_folder_that_is_missing_is_noticed_before_a_row_is_read(place):
+    # Otherwise the quarantine would be there already, and refuse the next run.
+    with (place.folder / "in.csv").open("a", encoding="utf-8") as file:
+        file.write("not a row\n")
+    for path in ("nowhere/out.csv", "nowhere/parts/"):
+        code, _, err = place.shoal("run", "job.toml", "-i", "in.csv", "-o", path)
+        assert code == 4
+        assert f"{path}: can't be written: the folder nowhere doesn't exist" in err
+        assert not list(place.folder.glob("*.jsonl"))
+
+
 def test_a_folder_that_can_not_be_written_is_named(place, monkeypatch):
     (place.folder / "shut").mkdir()
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "shut")

@@ -12,7 +12,13 @@ from typing import Literal
 from shoal.cli.init import words as w
 from shoal.cli.init.bands import read_bands
 from shoal.cli.init.columns import Column
-from shoal.cli.init.patterns import are_mixed_dates, find_pattern, is_diagnosis, shape_share
+from shoal.cli.init.patterns import (
+    are_grouped_numbers,
+    are_mixed_dates,
+    find_pattern,
+    is_diagnosis,
+    shape_share,
+)
 from shoal.cli.init.words import split
 
 __all__ = ["IDENTIFYING", "Meaning", "Sense", "contact_by_name", "id_score", "meaning_of"]
@@ -162,6 +168,8 @@ def _clear_form(column: Column) -> Meaning | None:
         return Meaning("date", "dates")
     if column.kind == "text" and are_mixed_dates(column.real_values):
         return Meaning("nothing", "dates in several forms: write all of them in one")
+    if column.kind == "text" and are_grouped_numbers(column.real_values):
+        return Meaning("nothing", "numbers with separated thousands: leave the separator out")
     bands = read_bands(column.real_values)
     if bands is not None:
         return Meaning("band", f"{len(bands)} bands in order")

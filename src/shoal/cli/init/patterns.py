@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 __all__ = [
     "DATES",
     "STAMP",
+    "are_grouped_numbers",
     "are_mixed_dates",
     "date_format",
     "find_pattern",
@@ -29,6 +30,11 @@ DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}[./-]\d{1,2}[./-]\d{1,2}|
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?")
 #: A time stamp in another form.
 OTHER_STAMP = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?[T ]+\d{1,2}:\d{2}(:\d{2})?.{0,6}")
+#: A number whose thousands may be separated: by points or blanks before a comma, or the reverse.
+GROUPED = re.compile(
+    r"[+-]?(\d{1,3}([. \u00a0\u202f']\d{3})+|\d{1,3}),\d{1,2}"
+    r"|[+-]?(\d{1,3}([, \u00a0\u202f']\d{3})+|\d{1,3})\.\d{1,2}"
+)
 DIAGNOSIS = re.compile(r"[A-TV-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?|[EV]?\d{2,3}(\.\d{1,2})?")
 LETTER_DIAGNOSIS = re.compile(r"[A-TV-Z]\d[0-9A-Z](\.[0-9A-Z]{1,4})?")
 
@@ -150,6 +156,20 @@ def are_mixed_dates(values: Sequence[str]) -> bool:
     """
     looked_at = values[:LOOKED_AT]
     return bool(looked_at) and _share(looked_at, _is_any_date) >= MOST
+
+
+def are_grouped_numbers(values: Sequence[str]) -> bool:
+    """Return whether nearly all values are amounts, and some have separated thousands.
+
+    >>> are_grouped_numbers(["1.334,39", "912,50"]), are_grouped_numbers(["1,334.39", "912.50"])
+    (True, True)
+    >>> are_grouped_numbers(["912,50", "13,00"]), are_grouped_numbers(["1.334", "2.500"])
+    (False, False)
+    """
+    looked_at = values[:LOOKED_AT]
+    amounts = [groups for groups in map(GROUPED.fullmatch, looked_at) if groups]
+    is_separated = any(found[2] or found[4] for found in amounts)
+    return is_separated and len(amounts) >= MOST * len(looked_at)
 
 
 def _is_any_date(text: str) -> bool:
