@@ -185,7 +185,7 @@ def _registered(kind: str) -> Values:
 
 
 def _envelopes() -> Values:
-    from shoal.io.kafka.envelopes import JsonEnvelopes
+    from shoal.io.kafka.json_envelopes import JsonEnvelopes
 
     return JsonEnvelopes(JsonValues(COLUMNS), "every")
 
