@@ -8,6 +8,8 @@ that others have done its work, and nobody waits for one that hasn't begun.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from shoal.engine.deadlines import DONE, InputBatch
@@ -57,12 +59,12 @@ WAITS, NEEDS_HELP = -3, -4
 
 def new_crew(state: FastState) -> Crew:
     """Return room for what all workers decide in any round of a batch."""
-    # No worker can have more rows than there is room for.
+    # No worker can have more rows than there is room for. Most of it is never touched.
     n_workers, n = state.columns.slots.shape
-    each = Out.room(n, state.held.lo.shape[1])
+    room = Out.room(n, state.held.lo.shape[1])
     return Crew(
-        KeptGroups(*(np.stack([array] * n_workers) for array in state.kept)),
-        Out(*(np.stack([array] * n_workers) for array in each)),
+        KeptGroups(*(_for_each(n_workers, array) for array in state.kept)),
+        Out(*(_for_each(n_workers, array) for array in room)),
         np.zeros((n_workers, 1), PENDING),
         np.empty((n_workers, n), np.int64),
         np.empty((n_workers, n), np.int64),
@@ -70,6 +72,11 @@ def new_crew(state: FastState) -> Crew:
         np.zeros(1, ROUND),
         np.zeros(WORDS, np.int64),
     )
+
+
+def _for_each(n: int, like: Any) -> Any:
+    """Return room for n arrays like one."""
+    return np.empty((n, *like.shape), like.dtype)
 
 
 # -- threads --------------------------------------------------------------------------------------
