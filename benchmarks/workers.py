@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from benchmarks.measure import Sample, interleaved
 from benchmarks.workloads import Workload
 from shoal.algorithms.fast import Fast, FastEngine
 from shoal.arrow.codec import Codec
-from shoal.engine.base import Decisions
+from shoal.engine.base import Decisions, Out
+from shoal.engine.deadlines import DONE, InputBatch
+from shoal.engine.fast import crew
+from shoal.engine.fast.rounds import until_round
 from shoal.engine.space import Codes, Space
 from shoal.spec.policy import Delay, KAnonymity, Policy
 from shoal.spec.schema import Schema
@@ -30,14 +34,32 @@ SEED = b"workers"
 class OneByOne(FastEngine):
     """A run whose workers come one after another: what is left of several without threads."""
 
+    def _call(self, task: Callable[[], None]) -> list[Future[None]]:
+        return []
+
+
+class Stepwise(FastEngine):
+    """The same in single steps from Python, which tells how long the workers take.
+
+    Each step costs some time of its own, so it isn't what others are compared with.
+    """
+
     #: Processor seconds of the workers: what threads can do at once.
     at_work = 0.0
 
-    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
-        begin = time.process_time()
-        for task in tasks:
-            task()
-        self.at_work += time.process_time() - begin
+    def _rounds(self, batch: InputBatch, out: Out) -> None:
+        made = crew.new_crew(self.state)
+        known = self._rules, self.state, self._block, batch, made
+        while True:
+            crew.open_round(*known, out)
+            begin = time.process_time()
+            for number in range(len(self.state.draws)):
+                crew.work_off(*known, number, out)
+            self.at_work += time.process_time() - begin
+            crew.close_round(self._rules, self.state, made, batch.at_end, out)
+            if until_round(*known[:4], out) == DONE:
+                break
+        crew.hand_over_all(self.state, made, out)
 
 
 def encoded(workload: Workload) -> list[Codes]:
@@ -61,14 +83,15 @@ def two_workers(
         engine = kind(anonymizer, Space(schema, policy, anonymizer.loss), SEED)
         begin = time.process_time()
         found[name] = [*_pushed(engine, batches)]
-        if isinstance(engine, OneByOne):
+        if isinstance(engine, Stepwise):
             shares.append(engine.at_work / (time.process_time() - begin))
 
-    one, two, in_turn = interleaved(
+    one, two, in_turn, _ = interleaved(
         repeats,
         partial(run, "one", FastEngine, 1),
         partial(run, "two", FastEngine, 2),
         partial(run, "in turn", OneByOne, 2),
+        partial(run, "in steps", Stepwise, 2),
     )
     gain, by_threads = one.per(two), in_turn.per(two)
     n_rows = sum(len(codes.subjects) for codes in batches)

@@ -6,6 +6,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
 
 import numba
 import numpy as np
@@ -15,7 +18,9 @@ from shoal import Delay, EntropyLDiversity, KAnonymity, Policy, Quasi, Range, Sc
 from shoal.algorithms import fast
 from shoal.algorithms.fast import Fast, FastEngine
 from shoal.engine import Codes, Decisions
-from shoal.engine.base import Engine, Outcome
+from shoal.engine.base import Engine, Out, Outcome
+from shoal.engine.deadlines import DONE, InputBatch
+from shoal.engine.fast import crew
 from shoal.engine.space import Space
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.testing.streams import Stream, difference, joined, play, steps
@@ -37,43 +42,91 @@ def crowd(
     return Stream(SCHEMA, policy, codes)
 
 
-class Disordered(FastEngine):
+class Stepwise(FastEngine):
+    """Rounds by single steps, without a thread that leads."""
+
+    def _rounds(self, batch: InputBatch, out: Out) -> None:
+        made = crew.new_crew(self.state)
+        known = self._rules, self.state, self._block, batch, made
+        while True:
+            crew.open_round(*known, out)
+            self._work(known, out)
+            crew.close_round(self._rules, self.state, made, batch.at_end, out)
+            if fast.until_round(*known[:4], out) == DONE:
+                break
+        crew.hand_over_all(self.state, made, out)
+
+    def _work(self, known: Any, out: Out) -> None:
+        for number in range(len(self.state.draws)):
+            crew.work_off(*known, number, out)
+
+
+class Disordered(Stepwise):
     """Workers start in another order each round, and each is held up for a while."""
 
     draw = random.Random(0)
 
-    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
-        mixed = [self._held_up(task) for task in self.draw.sample(list(tasks), len(tasks))]
-        super()._each(mixed)
+    def _work(self, known: Any, out: Out) -> None:
+        n = len(self.state.draws)
 
-    def _held_up(self, task: Callable[[], None]) -> Callable[[], None]:
-        pause = self.draw.uniform(0, 0.002)
-        return lambda: (time.sleep(pause), task())[1]
+        def late(number: int, pause: float) -> None:
+            time.sleep(pause)
+            crew.work_off(*known, number, out)
 
-
-class Alone(FastEngine):
-    """One worker after the other."""
-
-    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
-        for task in tasks:
-            task()
+        mixed = self.draw.sample(range(n), n)
+        in_threads([partial(late, number, self.draw.uniform(0, 0.002)) for number in mixed])
 
 
-class FastBy(Fast):
+class Helpers(Stepwise):
+    """Three threads that help, and nobody who leads."""
+
+    def __init__(self, *known: Any) -> None:
+        super().__init__(*known)
+        self.done = 0
+
+    def _work(self, known: Any, out: Out) -> None:
+        gate, n = known[-1].gate, len(self.state.draws)
+        gate[crew.END] += n
+
+        def work() -> None:
+            self.done += crew.help_out(*known, out)
+
+        in_threads([work] * 3)
+        assert gate[crew.NEXT] == gate[crew.FINISHED] == gate[crew.END]
+
+
+class Waiting(FastEngine):
+    """The first round of a batch is done by others, who are slow."""
+
+    def _rounds(self, batch: InputBatch, out: Out) -> None:
+        made, n = crew.new_crew(self.state), len(self.state.draws)
+        known = self._rules, self.state, self._block, batch, made
+        crew.open_round(*known, out)
+        made.gate[crew.HELPED] = made.gate[crew.IS_OPEN] = 1
+        made.gate[crew.NEXT] = made.gate[crew.END] = n
+        for number in range(n):
+            assert crew.lead(*known, 0, out) == crew.WAITS
+            crew.work_off(*known, number, out)
+            made.gate[crew.FINISHED] += 1
+        assert crew.lead(*known, 0, out) == DONE
+
+
+def in_threads(tasks: Sequence[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def by(engine: type[FastEngine]) -> type[Fast]:
     """FAST by another engine; the anonymizer is the same in all else."""
 
-    engine: type[FastEngine] = FastEngine
+    class FastBy(Fast):
+        def _start(self, space: Space, seed: bytes) -> Engine:
+            return engine(self, space, seed)
 
-    def _start(self, space: Space, seed: bytes) -> Engine:
-        return self.engine(self, space, seed)
-
-
-class InDisorder(FastBy):
-    engine = Disordered
-
-
-class OneByOne(FastBy):
-    engine = Alone
+    return FastBy
 
 
 @pytest.mark.parametrize(
@@ -84,13 +137,18 @@ def test_the_result_is_the_same_for_any_timing_of_the_threads(
     workers: int, reuse: str, joins: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
+    monkeypatch.setattr(fast, "_n_processors", lambda: workers)
+    monkeypatch.setattr(fast, "IS_PLAIN", False)
     stream = crowd(600, Policy(KAnonymity(4), delay=Delay(rows=90)), n_subjects=200)
     knobs = {"workers": workers, "block": 12, "reuse": reuse, "kept": 6, "joins": joins}
-    decided = [play(anonymizer(**knobs), stream) for anonymizer in (Fast, InDisorder, OneByOne)]
-    assert len(set(decided[0].groups.tolist())) > 20
-    assert (decided[0].outcomes == Outcome.reuse).any()
-    assert difference(decided[0], decided[1]) is None
-    assert difference(decided[0], decided[2]) is None
+    decided, *others = (
+        play(anonymizer(**knobs), stream)
+        for anonymizer in (Fast, *map(by, (Stepwise, Disordered, Helpers, Waiting)))
+    )
+    assert len(set(decided.groups.tolist())) > 20
+    assert (decided.outcomes == Outcome.reuse).any()
+    for other in others:
+        assert difference(decided, other) is None
 
 
 def test_another_number_of_workers_gives_another_result() -> None:
@@ -99,35 +157,65 @@ def test_another_number_of_workers_gives_another_result() -> None:
     assert difference(one, two) is not None
 
 
-def test_workers_run_in_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_run_in_threads_that_stay_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few rows held there are none; then one for each worker but the first, if it can be."""
+    called: list[int] = []
+
+    class Counting(FastEngine):
+        def _call(self, task: Callable[[], None]) -> list[Future[None]]:
+            helpers = super()._call(task)
+            called.append(len(helpers))
+            return helpers
+
+    monkeypatch.setattr(fast, "IS_PLAIN", False)
+    policy = Policy(KAnonymity(2), delay=Delay(rows=30))
+    for n_processors, least, expected in ((8, 31, []), (8, 10, [2]), (2, 10, [1]), (1, 10, [0])):
+        monkeypatch.setattr(fast, "_n_processors", partial(int, n_processors))
+        monkeypatch.setattr(fast, "WORTH_A_THREAD", least)
+        stream = crowd(60, policy)
+        engine = stream.start(by(Counting)(workers=3, block=5))
+        called.clear()
+        engine.push(stream.codes)
+        assert called == expected
+
+
+def test_a_thread_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> int:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(fast, "IS_PLAIN", False)
+    monkeypatch.setattr(fast, "_n_processors", lambda: 2)
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
-    seen: set[int] = set()
-    all_there = threading.Barrier(3, timeout=600)
+    monkeypatch.setattr(fast, "help_out", fail)
+    stream = crowd(60, Policy(KAnonymity(2), delay=Delay(rows=30)))
+    with pytest.raises(MemoryError, match="no room"):
+        play(Fast(workers=2, block=5), stream)
 
-    class Meeting(FastEngine):
-        def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
-            def meet(task: Callable[[], None]) -> Callable[[], None]:
-                def met() -> None:
-                    # Nobody gets on before all three are here: they are here at once.
-                    all_there.wait()
-                    seen.add(threading.get_ident())
-                    task()
 
-                return met
+def test_nobody_waits_for_a_thread_that_failed_in_its_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has taken a worker, and never finishes."""
 
-            super()._each([meet(task) for task in tasks])
+    def fail(gate: Any, *_: object) -> None:
+        gate[crew.FAILED] = 1
+        raise MemoryError("no room")
 
-    class Met(FastBy):
-        engine = Meeting
-
-    play(Met(workers=3, block=5), crowd(60, Policy(KAnonymity(2), delay=Delay(rows=30))))
-    assert len(seen) == 3
+    monkeypatch.setattr(fast, "IS_PLAIN", False)
+    monkeypatch.setattr(fast, "_n_processors", lambda: 2)
+    monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
+    events = iter([crew.NEEDS_HELP])
+    monkeypatch.setattr(fast, "lead", lambda *_: next(events, crew.WAITS))
+    monkeypatch.setattr(fast, "_help", fail)
+    stream = crowd(60, Policy(KAnonymity(2), delay=Delay(rows=30)))
+    with pytest.raises(MemoryError, match="no room"):
+        play(Fast(workers=2, block=5), stream)
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plain Python holds its lock all the time")
 def test_kernels_of_workers_let_each_other_run() -> None:
     """While one worker is in its kernel, another thread gets to run Python."""
-    assert fast.work.targetoptions["nogil"]
+    assert all(kernel.targetoptions["nogil"] for kernel in (fast.lead, fast.help_out))
 
 
 def test_a_round_comes_with_the_last_row_of_a_block_of_each() -> None:

@@ -10,8 +10,10 @@ but never on which of them was faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -27,14 +29,14 @@ from shoal.engine.deadlines import (
     with_capacity,
 )
 from shoal.engine.decisions import Out
-from shoal.engine.fast.merging import decide_left, merge
-from shoal.engine.fast.rounds import ROUNDS, ask_for, put_rest, until_round
-from shoal.engine.fast.state import CLOCK, FastState, Worker
-from shoal.engine.fast.work import work
-from shoal.engine.kernels import counter, held, held_columns, kept_groups, rng
+from shoal.engine.fast.crew import FAILED, HELPED, NEEDS_HELP, OVER, help_out, lead, new_crew
+from shoal.engine.fast.rounds import ROUNDS, put_rest, until_round
+from shoal.engine.fast.state import CLOCK, FastState
+from shoal.engine.jit import IS_PLAIN
+from shoal.engine.kernels import held, held_columns, kept_groups, rng
+from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Held
 from shoal.engine.kernels.held_columns import HeldColumns
-from shoal.engine.kernels.kept_groups import KeptGroups
 from shoal.engine.on_deadline import MARKS, OnDeadlineRules
 from shoal.engine.space import Space
 from shoal.errors import ParameterError
@@ -44,8 +46,10 @@ __all__ = ["Fast"]
 
 #: Rows that a worker takes at a time where the delay isn't in rows.
 BLOCK = 250
-#: With fewer rows held than this, starting threads costs more than it gains.
+#: With fewer rows held than this, threads that meet cost more than they gain.
 WORTH_A_THREAD = 256
+#: How long a thread sleeps, in seconds, until it looks again whether there is work.
+NAP, LONGEST_NAP = 5e-5, 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,53 +183,58 @@ class FastEngine(HoldingEngine):
         return [HeldColumns(*arrays) for arrays in zip(*self.state.columns, strict=True)]
 
     def _run(self, batch: InputBatch, out: Out) -> None:
-        workers: list[Worker] = []
-        while until_round(self._rules, self.state, self._block, batch, out) != DONE:
-            workers = workers or self._workers()
-            self._round(workers, batch, out)
+        if until_round(self._rules, self.state, self._block, batch, out) != DONE:
+            self._rounds(batch, out)
         put_rest(self.state, self._block, batch)
 
-    def _round(self, workers: Sequence[Worker], batch: InputBatch, out: Out) -> None:
-        rules, state, block = self._rules, self.state, self._block
-        ask = ask_for(rules, state, block, batch, out)
-        self._each([partial(work, rules, state, block, batch, ask, each) for each in workers])
-        for each in workers:
-            merge(rules, state, each, out)
-        left = np.sort(np.concatenate([each.left[: each.n_left[0]] for each in workers]))
-        if len(left):
-            everything = held_columns.empty(self.space.n_quasi, self.n_held)
-            decide_left(
-                self._rules, self.state, everything, counter.empty(self.n_held), ask, left, out
-            )
-        self.state.marks["instants"] += 1
+    def _rounds(self, batch: InputBatch, out: Out) -> None:
+        """Have all rounds of a batch, in threads where enough rows are held."""
+        crew = new_crew(self.state)
+        known = self._rules, self.state, self._block, batch, crew
+        helpers: list[Future[None]] = []
+        try:
+            while (event := lead(*known, WORTH_A_THREAD, out)) != DONE:
+                if event == NEEDS_HELP:
+                    crew.gate[HELPED] = 1
+                    helpers = self._call(partial(_help, crew.gate, partial(help_out, *known, out)))
+                elif crew.gate[FAILED]:
+                    break
+                else:
+                    time.sleep(NAP)
+        finally:
+            crew.gate[OVER] = 1
+            for helper in helpers:
+                helper.result()
 
-    def _workers(self) -> list[Worker]:
-        """Return all workers, with room for what they decide in any round of a batch."""
-        # No worker can have more rows than there is room for.
-        n = len(self.state.columns.slots[0])
-        return [
-            Worker(
-                number, own, KeptGroups._make(array.copy() for array in self.state.kept), draws,
-                Out.room(n, self.space.n_quasi),
-                np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(1, np.int64),
-            )
-            for number, (own, draws) in enumerate(
-                zip(self._columns(), self.state.draws, strict=True)
-            )
-        ]  # fmt: skip
+    def _call(self, task: Callable[[], None]) -> list[Future[None]]:
+        """Start a task in each thread but this one, as many as there are processors for.
 
-    def _each(self, tasks: Sequence[Callable[[], None]]) -> None:
-        """Run all tasks, in threads if there are enough rows, in any order."""
-        if len(tasks) == 1 or self.n_held < WORTH_A_THREAD:
-            for task in tasks:
-                task()
-            return
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(len(tasks) - 1, "fast")
-        others = [self._threads.submit(task) for task in tasks[1:]]
-        tasks[0]()
-        for other in others:
-            other.result()
+        Plain Python holds its lock all the time, and gains nothing by threads.
+        """
+        n = min(len(self.state.draws), 1 if IS_PLAIN else _n_processors()) - 1
+        if n > 0 and self._threads is None:
+            self._threads = ThreadPoolExecutor(n, "fast")
+        return [self._threads.submit(task) for _ in range(n)] if self._threads else []
+
+
+def _help(gate: Ints, work: Callable[[], int]) -> None:
+    """Work until all is over. Who finds nothing to do sleeps, longer and longer."""
+    nap = NAP
+    try:
+        while not gate[OVER]:
+            nap = NAP if work() else min(2 * nap, LONGEST_NAP)
+            if not gate[OVER]:
+                time.sleep(nap)
+    except BaseException:
+        gate[FAILED] = 1
+        raise
+
+
+def _n_processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _stacked(each: list[HeldColumns]) -> HeldColumns:

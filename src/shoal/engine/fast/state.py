@@ -12,11 +12,30 @@ from shoal.engine.kernels.held import Held
 from shoal.engine.kernels.held_columns import HeldColumns
 from shoal.engine.kernels.kept_groups import KeptGroups
 
-__all__ = ["CLOCK", "FastState", "Round", "Worker"]
+__all__ = ["CLOCK", "PENDING", "ROUND", "Crew", "FastState", "Round", "Worker"]
 
 #: Up to which position rows have been dealt to workers; when the last round was, and how long one
 #: is estimated to take, in seconds (NaN: not known).
 CLOCK = np.dtype([("dealt", "i8"), ("last_round", "f8"), ("estimate", "f8")])
+
+#: Decisions of a worker that are counted and not yet written down: how many rows and boxes, where
+#: the first of each belongs, and their instant.
+PENDING = np.dtype(
+    [("n_rows", "i8"), ("n_boxes", "i8"), ("row", "i8"), ("box", "i8"), ("instant", "i8")]
+)
+#: A `Round` as a record, where all workers find it; but for whether it is the last.
+ROUND = np.dtype(
+    [
+        ("dealt", "i8"),
+        ("begin", "i8"),
+        ("published", "i8"),
+        ("now", "f8"),
+        ("moment", "i8"),
+        ("following", "i8"),
+        ("until", "f8"),
+        ("full", "?"),
+    ]
+)
 
 
 class FastState(NamedTuple):
@@ -47,6 +66,23 @@ class Round(NamedTuple):
     until: float
     full: bool
     at_end: bool
+
+
+class Crew(NamedTuple):
+    """What all workers have while a batch is decided, along the first axis; see `Worker`.
+
+    ``asked`` is the round that is open, ``gate`` says how far its workers are (see
+    `shoal.engine.fast.crew`).
+    """
+
+    kept: KeptGroups
+    out: Out
+    pending: Records
+    places: Ints
+    left: Ints
+    n_left: Ints
+    asked: Records
+    gate: Ints
 
 
 class Worker(NamedTuple):

@@ -136,6 +136,7 @@ def _decide_own(
     for member in members:
         gaps = rows.rows["gaps"][wrap(member, len(rows.rows))]
         decide(worker.out, member, GROUP, box, 0, gaps)
+        rows.rows["cluster"][wrap(member, len(rows.rows))] = -1
         held_columns.remove(worker.columns, rows, member)
 
 
@@ -158,6 +159,7 @@ def _join(
         worker.kept.groups["since"][place] = ask.moment
     gaps = rows.rows["gaps"][wrap(position, len(rows.rows))]
     decide(worker.out, position, REUSE, box, 0, gaps)
+    rows.rows["cluster"][wrap(position, len(rows.rows))] = -1
     held_columns.remove(worker.columns, rows, position)
 
 
