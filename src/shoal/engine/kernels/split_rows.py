@@ -1,0 +1,103 @@
+"""Split a cluster of which each row is of another subject: parts of a row and the nearest others.
+
+Nothing has to be remembered about a subject, so that the nearest rows are found by selection
+instead of one by one. The parts are those that `shoal.engine.kernels.split` would make.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.engine.jit import kernel
+from shoal.engine.kernels.array_tools import nth_smallest, where
+from shoal.engine.kernels.arrays import Bools, Floats, Ints
+from shoal.engine.kernels.boxes import Sides, box_of, boxes_at, joined_losses
+from shoal.engine.kernels.held import RowArrays
+from shoal.engine.kernels.rng import below
+
+__all__ = ["cut_by_rows"]
+
+
+@kernel
+def _nth_free(free: Bools, n: int) -> int:
+    """Return the n-th, from 0, of the rows that are free. (Nothing is guessed until the end.)"""
+    i = 0
+    while True:
+        n -= free[i]
+        if n < 0:
+            return i
+        i += 1
+
+
+@kernel
+def _within(free: Bools, distance: Floats, limit: float, found: Ints) -> int:
+    """Write the free rows within a limit, in order; return their number."""
+    n = 0
+    for i in range(len(free)):
+        # Written in any case: a branch would be guessed wrong for many rows.
+        found[n] = i
+        n += free[i] & (distance[i] <= limit)
+    return n
+
+
+@kernel
+def _nearest_free(
+    free: Bools, distance: Floats, guess: float, most: int, found: Ints, keys: Floats
+) -> float:
+    """Write the nearest of the free rows, ``most`` in number; return the largest distance.
+
+    At equal distance the earlier row is nearer. The distance is probably less than ``guess``.
+    """
+    n = _within(free, distance, guess, found)
+    while n < most:
+        guess = 1.5 * guess if 0.0 < guess < 1.0 else np.inf
+        n = _within(free, distance, guess, found)
+    for i in range(n):
+        keys[i] = distance[found[i]]
+    farthest = nth_smallest(keys, n, most - 1)
+    n_nearer = 0
+    for i in range(n):
+        n_nearer += distance[found[i]] < farthest
+    n_tied, at = most - n_nearer, 0
+    for i in range(n):
+        row = found[i]
+        if distance[row] < farthest:
+            found[at] = row
+            at += 1
+        elif distance[row] == farthest and n_tied > 0:
+            n_tied -= 1
+            found[at] = row
+            at += 1
+    return farthest
+
+
+@kernel
+def cut_by_rows(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) -> int:
+    """Cut as `by_subjects` does, where each row is of another subject."""
+    n_parts, n_left, guess = 0, len(part), np.inf
+    distance, keys = np.empty(n_left), np.empty(n_left)
+    found = np.empty(n_left + 1, np.int64)
+    # The candidates: copies of the boxes, repacked whenever a third of the rows are placed.
+    seen, near_lo, near_hi = np.arange(n_left), rows.lo, rows.hi
+    free = np.full(n_left, True)
+    while n_left >= k:
+        if 3 * n_left < 2 * len(seen):
+            seen = where(part, -1)
+            are_points = near_lo is near_hi
+            near_lo = boxes_at(rows.lo, seen)
+            near_hi = near_lo if are_points else boxes_at(rows.hi, seen)
+            free = np.full(n_left, True)
+        seed = _nth_free(free, below(rng, n_left))
+        free[seed] = False
+        part[seen[seed]] = n_parts
+        if k > 1:
+            lo, hi = box_of(near_lo, seed), box_of(near_hi, seed)
+            joined_losses(sides, near_lo, near_hi, len(seen), lo, hi, distance)
+            # The last part's radius is a good guess of this one's.
+            guess = 1.25 * _nearest_free(free, distance, guess, k - 1, found, keys)
+            for i in found[: k - 1]:
+                free[i] = False
+                part[seen[i]] = n_parts
+        n_left -= k
+        n_parts += 1
+    return n_parts
