@@ -143,8 +143,8 @@ class Space:
     """
 
     __slots__ = (
-        "clock", "deadlines", "limits", "measure", "missing", "n_levels", "n_quasi", "n_sensitive",
-        "others", "shown", "sides", "window", "z",
+        "clock", "deadlines", "each_row", "limits", "measure", "missing", "n_levels", "n_quasi",
+        "n_sensitive", "others", "shown", "sides", "window", "z",
     )  # fmt: skip
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
@@ -157,6 +157,8 @@ class Space:
             )
         policy.check(schema)
         self.measure = loss
+        #: Whether each row is of another subject.
+        self.each_row = schema.each_row
         self.missing: Missing = policy.missing
         self.n_quasi = len(schema.quasi)
         if self.missing != "quarantine" and self.n_quasi > MOST_WITH_GAPS:
