@@ -6,6 +6,8 @@ instead of one by one. The parts are those that `shoal.engine.kernels.split` wou
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from shoal.engine.jit import kernel
@@ -16,6 +18,9 @@ from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.rng import below
 
 __all__ = ["cut_by_rows"]
+
+#: One in so many distances is looked at first, to see which are small.
+SAMPLED = 8
 
 
 @kernel
@@ -41,17 +46,27 @@ def _within(free: Bools, distance: Floats, limit: float, found: Ints) -> int:
 
 
 @kernel
-def _nearest_free(
-    free: Bools, distance: Floats, guess: float, most: int, found: Ints, keys: Floats
-) -> float:
-    """Write the nearest of the free rows, ``most`` in number; return the largest distance.
+def _likely_limit(free: Bools, distance: Floats, most: int, keys: Floats) -> float:
+    """Return a distance within which there probably are enough free rows, and not many more."""
+    n = 0
+    for i in range(0, len(free), SAMPLED):
+        keys[n] = distance[i]
+        n += free[i]
+    # As many of the sample as there should be, and twice the deviation of that number.
+    expected = most / SAMPLED
+    wanted = int(expected + 2.0 * math.sqrt(expected)) + 1
+    return nth_smallest(keys, n, wanted) if wanted < n else np.inf
 
-    At equal distance the earlier row is nearer. The distance is probably less than ``guess``.
+
+@kernel
+def _nearest_free(free: Bools, distance: Floats, most: int, found: Ints, keys: Floats) -> None:
+    """Write the nearest of the free rows, ``most`` in number; at equal distance the earlier ones.
+
+    The others are only compared with a limit, which is taken from a sample of them.
     """
-    n = _within(free, distance, guess, found)
-    while n < most:
-        guess = 1.5 * guess if 0.0 < guess < 1.0 else np.inf
-        n = _within(free, distance, guess, found)
+    n = _within(free, distance, _likely_limit(free, distance, most, keys), found)
+    if n < most:
+        n = _within(free, distance, np.inf, found)
     for i in range(n):
         keys[i] = distance[found[i]]
     farthest = nth_smallest(keys, n, most - 1)
@@ -68,13 +83,15 @@ def _nearest_free(
             n_tied -= 1
             found[at] = row
             at += 1
-    return farthest
 
 
 @kernel
 def cut_by_rows(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) -> int:
-    """Cut as `by_subjects` does, where each row is of another subject."""
-    n_parts, n_left, guess = 0, len(part), np.inf
+    """Cut into parts of k rows each, around randomly chosen ones; return their number.
+
+    Each row must have the part -1. The last rows, fewer than k, keep it.
+    """
+    n_parts, n_left = 0, len(part)
     distance, keys = np.empty(n_left), np.empty(n_left)
     found = np.empty(n_left + 1, np.int64)
     # The candidates: copies of the boxes, repacked whenever a third of the rows are placed.
@@ -93,8 +110,7 @@ def cut_by_rows(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) ->
         if k > 1:
             lo, hi = box_of(near_lo, seed), box_of(near_hi, seed)
             joined_losses(sides, near_lo, near_hi, len(seen), lo, hi, distance)
-            # The last part's radius is a good guess of this one's.
-            guess = 1.25 * _nearest_free(free, distance, guess, k - 1, found, keys)
+            _nearest_free(free, distance, k - 1, found, keys)
             for i in found[: k - 1]:
                 free[i] = False
                 part[seen[i]] = n_parts
