@@ -42,7 +42,7 @@ def slowly(cluster: Cluster, k: int) -> tuple[int, list[int]]:
 def test_parts_are_a_row_and_the_nearest_that_are_left(
     values: list[tuple[int, int]], k: int
 ) -> None:
-    rows = [(i, x, y, 0, 0) for i, (x, y) in enumerate(values)]
+    rows: list[tuple[int, ...]] = [(i, x, y, 0, 0) for i, (x, y) in enumerate(values)]
     cluster = Cluster(rows, Policy(KAnonymity(k)))
     cluster.part[:] = -1
     n_parts = cut_by_rows(cluster.space.sides, k, cluster.rng, cluster.rows, cluster.part)

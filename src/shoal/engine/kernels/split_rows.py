@@ -20,7 +20,7 @@ from shoal.engine.kernels.rng import below
 __all__ = ["cut_by_rows"]
 
 #: One in so many distances is looked at first, to see which are small.
-SAMPLED = 8
+SAMPLED = 16
 
 
 @kernel
