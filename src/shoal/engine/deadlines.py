@@ -168,6 +168,8 @@ class HoldingEngine(BoxEngine):
 
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:
         super().__init__(space, state, seed)
+        # The boxes of the rows of a batch: fresh memory costs more than writing to it.
+        self._points = np.empty((2, 0, space.n_quasi))
         self._nothing = Codes.empty(space.n_quasi, space.n_sensitive)
         self._most_held = space.deadlines.rows + 1 if space.deadlines.rows else NO_BOUND
 
@@ -218,7 +220,9 @@ class HoldingEngine(BoxEngine):
         self._run(self._batch(self._nothing, np.nan, at_end=True), out)
 
     def _batch(self, codes: Codes, now: float, *, at_end: bool) -> InputBatch:
-        lo, hi = self.space.points(codes.values)
+        if self._points.shape[1] < len(codes.values):
+            self._points = np.empty((2, *codes.values.shape))
+        lo, hi = self.space.points(codes.values, self._points)
         gaps = self.space.gaps(codes.values)
         return InputBatch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
 

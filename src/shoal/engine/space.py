@@ -189,9 +189,9 @@ class Space:
             seconds=0.0 if delay is None or delay.seconds is None else float(delay.seconds),
         )
 
-    def points(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the box of each single row."""
-        lo, hi = np.empty_like(values), np.empty_like(values)
+    def points(self, values: Floats, room: Floats | None = None) -> tuple[Floats, Floats]:
+        """Return the box of each single row, in two arrays of ``room`` if there is some."""
+        lo, hi = np.empty((2, *values.shape)) if room is None else room[:, : len(values)]
         points(self.sides, values, self.missing == "extended", lo, hi)
         return lo, hi
 
