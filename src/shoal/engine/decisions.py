@@ -154,7 +154,9 @@ class Out(NamedTuple):
         """
         if used is None or len(used[0]) < n:
             used = np.empty(n, DECIDED), np.empty(n, BOX)
-        return cls(*used, np.empty((n, n_quasi)), np.empty((n, n_quasi)), np.zeros(1, PROGRESS))
+        decided, boxes = used
+        lo, hi = np.empty((n, n_quasi)), np.empty((n, n_quasi))
+        return cls(decided, boxes, lo, hi, np.zeros(1, PROGRESS))
 
     def decisions(self, order: Ints | None = None) -> Decisions:
         """Return what has been written, the decided rows in their order or in another one."""
