@@ -30,11 +30,10 @@ from shoal.engine.deadlines import (
 from shoal.engine.decisions import Out
 from shoal.engine.jit import kernel
 from shoal.engine.kernels import counter, held, kept_groups, leaf_losses, rng
-from shoal.engine.kernels.arrays import Any1, Ints
+from shoal.engine.kernels.arrays import Any1
 from shoal.engine.kernels.held import put
 from shoal.engine.kernels.predicate import any_diversity, breakable
-from shoal.engine.space import Codes, Space
-from shoal.errors import ParameterError
+from shoal.engine.space import Space
 
 __all__ = ["Castle"]
 
@@ -136,30 +135,13 @@ class CastleEngine(HoldingEngine):
             rng=rng.seeded(seed, "decide"),
         )
         super().__init__(space, state, seed)
+        self._counts_rows = space.each_row
 
     def restore(self, snapshot: Mapping[str, Any1]) -> None:
         """Restore a snapshot, and fill the table of losses for the clusters that it has."""
         super().restore(snapshot)
         clusters = self.state.open
         leaf_losses.fit_all(self._rules.sides, self._rules.by_leaf, clusters.lo, clusters.hi)
-
-    def _push(self, codes: Codes, out: Out) -> None:
-        if self._rules.each_row:
-            self._check_subjects(codes.subjects)
-        super()._push(codes, out)
-
-    def _check_subjects(self, subjects: Ints) -> None:
-        """Refuse a subject that may have come before, where rows are counted instead of people."""
-        rows, before = self.state.held, np.int64(-1)
-        if self.n_held:
-            before = rows.rows["subject"][(rows.marks["upcoming"][0] - 1) % len(rows.rows)]
-        if (np.diff(subjects, prepend=before) <= 0).any():
-            raise ParameterError(
-                "Codes.subjects",
-                "must be ascending, since the schema says that each row is of another subject",
-                got="an earlier or equal one after another",
-                fix="Number the rows as the codec does, or name the column of the subjects",
-            )
 
     def _run(self, batch: InputBatch, out: Out) -> None:
         rules = self._rules._replace(limits=self._of_now(self._rules.limits))
