@@ -251,3 +251,44 @@ def test_a_gap_is_covered_by_any_group_unless_it_may_be_any_value(
     decided = play(kept, stream([40.0, 60.0, NOTHING, NOTHING], [1, 2, 3, 3], policy))
     fate = dict(zip(decided.rows.tolist(), decided.outcomes.tolist(), strict=True))
     assert {Outcome(fate[row]).name for row in (2, 3)} == {outcome}
+
+
+# -- each row is of another subject ----------------------------------------------------------------
+
+EACH_ROW = Schema(None, SCHEMA.quasi, SCHEMA.sensitive)
+
+
+def numbered(n_rows: int, *, kept: int) -> tuple[list[Decisions], list[Decisions]]:
+    """What is decided about rows of different people, with a column that says so and without."""
+    draw = random.Random(5)
+    values = [draw.choice([draw.uniform(0, 200), draw.uniform(600, 900)]) for _ in range(n_rows)]
+    policy = Policy(KAnonymity(4), delay=Delay(rows=40))
+    one = stream(values, list(range(n_rows)), policy)
+    castle = Castle(clusters=6, kept=kept)
+    found = []
+    for schema in (SCHEMA, EACH_ROW):
+        engine = castle.start(schema, policy, seed=b"numbered")
+        made = [engine.push(batch(one.codes, i, i + 50)) for i in range(0, n_rows, 50)]
+        found.append([*made, engine.flush()])
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("kept", [0, 10])
+def test_counting_rows_is_counting_people_where_each_row_is_another_one(kept: int) -> None:
+    counted, alone = numbered(600, kept=kept)
+    for a, b in zip(counted, alone, strict=True):
+        for one, other in zip(a, b, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert sum(len(decided.rows) for decided in alone) == 600
+
+
+def test_a_subject_that_comes_again_is_refused_where_rows_are_counted() -> None:
+    policy = Policy(KAnonymity(2), delay=Delay(rows=9))
+    for subjects in ([0, 1, 1], [0, 2, 1]):
+        engine = Castle().start(EACH_ROW, policy, seed=b"again")
+        with pytest.raises(ParameterError, match="must be ascending"):
+            engine.push(stream([1.0, 2.0, 3.0], subjects, policy).codes)
+    engine = Castle().start(EACH_ROW, policy, seed=b"again")
+    engine.push(stream([1.0, 2.0], [0, 1], policy).codes)
+    with pytest.raises(ParameterError, match="must be ascending"):
+        engine.push(stream([3.0], [1], policy).codes)

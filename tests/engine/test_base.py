@@ -307,3 +307,20 @@ def test_a_snapshot_of_another_tree_is_refused() -> None:
     )
     with pytest.raises(CheckpointError, match="another schema"):
         other.restore(one.snapshot())
+
+
+def test_decisions_stay_as_they_are_when_buffers_are_used_again() -> None:
+    schema = Schema("p", [Quasi("x", Range(0, 9))])
+    policy = Policy(KAnonymity(2), delay=Delay(rows=2))
+    engine = Castle().start(schema, policy, seed=b"again")
+    made, before = [], []
+    for begin in range(0, 40, 8):
+        numbers = np.arange(begin, begin + 8)
+        nothing = np.empty((8, 0), np.int64)
+        values = (numbers % 10).astype(float).reshape(8, 1)
+        made.append(engine.push(Codes(values, numbers, nothing, np.full(8, np.nan))))
+        before.append([array.copy() for array in made[-1]])
+    for decided, copies in zip(made, before, strict=True):
+        for array, copy in zip(decided, copies, strict=True):
+            np.testing.assert_array_equal(array, copy)
+    assert sum(len(decided.rows) for decided in made) > 30

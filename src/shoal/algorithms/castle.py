@@ -115,6 +115,7 @@ class CastleEngine(HoldingEngine):
             best,
             together,
             hopeless,
+            space.each_row,
         )
         self._joins_last = anonymizer.kept > 0 and together
         slots = np.zeros(anonymizer.clusters, SLOT)
@@ -134,6 +135,7 @@ class CastleEngine(HoldingEngine):
             rng=rng.seeded(seed, "decide"),
         )
         super().__init__(space, state, seed)
+        self._counts_rows = space.each_row
 
     def restore(self, snapshot: Mapping[str, Any1]) -> None:
         """Restore a snapshot, and fill the table of losses for the clusters that it has."""

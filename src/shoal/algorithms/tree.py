@@ -123,6 +123,7 @@ class TreeBasic(WaitingAnonymizer):
             neighbours=0,
             restless=odds.clock >= 0 or (odds.instant > 0.0 and odds.samples > 0),
             drawn=self.due == "drawn",
+            each_row=space.each_row,
         )
 
 

@@ -29,7 +29,7 @@ from shoal.engine.decisions import (
     write_box,
     write_losses,
 )
-from shoal.engine.kernels.arrays import Any1
+from shoal.engine.kernels.arrays import Any1, Records
 from shoal.engine.kernels.rng import seeded
 from shoal.engine.space import Codes, Loss, Space
 from shoal.errors import CheckpointError, ParameterError, UnsupportedError
@@ -132,6 +132,7 @@ class BoxEngine(Engine):
     """
 
     _joins_last = False
+    _used: tuple[Records, Records] | None = None
 
     def push(self, codes: Codes) -> Decisions:
         """Take in a batch and return what it decides, deadlines between its rows included."""
@@ -163,7 +164,8 @@ class BoxEngine(Engine):
         return self._shuffled(self.n_held, self._flush)
 
     def _shuffled(self, most: int, verb: Callable[[Out], None]) -> Decisions:
-        out = Out.room(most, self.space.n_quasi)
+        out = Out.room(most, self.space.n_quasi, self._used)
+        self._used = out.decided, out.boxes
         verb(out)
         shown = self.space.shown
         if shown is not self.space.sides:

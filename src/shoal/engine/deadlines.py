@@ -21,7 +21,7 @@ from shoal.engine.kernels.held import Arrival, Held, due_at
 from shoal.engine.kernels.predicate import Limits
 from shoal.engine.kernels.ring import wrap
 from shoal.engine.space import Codes, Deadlines, Space
-from shoal.errors import UnsupportedError
+from shoal.errors import ParameterError, UnsupportedError
 from shoal.spec.policy import Criterion, KAnonymity, LDiversity, Measured, Policy, Window
 
 __all__ = [
@@ -164,10 +164,18 @@ class InputBatch(NamedTuple):
 
 
 class HoldingEngine(BoxEngine):
-    """One run of an algorithm that holds rows; its ``state`` must have a field ``held``."""
+    """One run of an algorithm that holds rows; its ``state`` must have a field ``held``.
+
+    One that counts rows where each row is of another subject, instead of subjects in its
+    ``counter``, sets ``_counts_rows``.
+    """
+
+    _counts_rows = False
 
     def __init__(self, space: Space, state: Any, seed: bytes) -> None:
         super().__init__(space, state, seed)
+        # The boxes of the rows of a batch: fresh memory costs more than writing to it.
+        self._points = np.empty((2, 0, space.n_quasi))
         self._nothing = Codes.empty(space.n_quasi, space.n_sensitive)
         self._most_held = space.deadlines.rows + 1 if space.deadlines.rows else NO_BOUND
 
@@ -175,6 +183,20 @@ class HoldingEngine(BoxEngine):
         """Note that at most so many rows are held, and one more while it arrives; 0: any number."""
         if capacity:
             self._most_held = min(self._most_held, capacity + 1)
+
+    def _check_subjects(self, subjects: Ints) -> None:
+        """Refuse a subject that may have come before, where rows are counted instead of people."""
+        rows: Held = self.state.held
+        before = np.int64(-1)
+        if self.n_held:
+            before = rows.rows["subject"][(rows.marks["upcoming"][0] - 1) % len(rows.rows)]
+        if (np.diff(subjects, prepend=before) <= 0).any():
+            raise ParameterError(
+                "Codes.subjects",
+                "must be ascending, since the schema says that each row is of another subject",
+                got="an earlier or equal one after another",
+                fix="Number the rows as the codec does, or name the column of the subjects",
+            )
 
     @property
     def n_held(self) -> int:
@@ -204,11 +226,13 @@ class HoldingEngine(BoxEngine):
     def _grow(self, larger: Held) -> None:
         """Switch to a larger ring. (A row has two counter entries: in its place, and overall.)"""
         # A table that is larger than it need be is hit at random where no cache reaches.
-        n_rows = min(len(larger.rows), self._most_held)
-        entries = counter.grown(self.state.counter, 2 * n_rows)
+        n_rows = 0 if self._counts_rows else min(len(larger.rows), self._most_held)
+        entries = counter.grown(self.state.counter, 2 * n_rows) if n_rows else self.state.counter
         self.state = self.state._replace(held=larger, counter=entries)
 
     def _push(self, codes: Codes, out: Out) -> None:
+        if self._counts_rows:
+            self._check_subjects(codes.subjects)
         self._run(self._batch(codes, np.nan, at_end=False), out)
 
     def _advance(self, now: float, out: Out) -> None:
@@ -218,7 +242,9 @@ class HoldingEngine(BoxEngine):
         self._run(self._batch(self._nothing, np.nan, at_end=True), out)
 
     def _batch(self, codes: Codes, now: float, *, at_end: bool) -> InputBatch:
-        lo, hi = self.space.points(codes.values)
+        if self._points.shape[1] < len(codes.values):
+            self._points = np.empty((2, *codes.values.shape))
+        lo, hi = self.space.points(codes.values, self._points)
         gaps = self.space.gaps(codes.values)
         return InputBatch(codes, lo, hi, gaps, now, at_end, np.zeros(1, CURSOR))
 

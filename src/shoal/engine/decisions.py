@@ -146,15 +146,17 @@ class Out(NamedTuple):
     progress: Records
 
     @classmethod
-    def room(cls, n: int, n_quasi: int) -> Out:
-        """Allocate buffers for at most n rows."""
-        return cls(
-            np.empty(n, DECIDED),
-            np.empty(n, BOX),
-            np.empty((n, n_quasi)),
-            np.empty((n, n_quasi)),
-            np.zeros(1, PROGRESS),
-        )
+    def room(cls, n: int, n_quasi: int, used: tuple[Records, Records] | None = None) -> Out:
+        """Return buffers for at most n rows; ``used`` ones for decided rows and boxes, if they do.
+
+        Fresh memory costs more than writing to it. The sides of boxes are always new, because
+        `decisions` passes them on.
+        """
+        if used is None or len(used[0]) < n:
+            used = np.empty(n, DECIDED), np.empty(n, BOX)
+        decided, boxes = used
+        lo, hi = np.empty((n, n_quasi)), np.empty((n, n_quasi))
+        return cls(decided, boxes, lo, hi, np.zeros(1, PROGRESS))
 
     def decisions(self, order: Ints | None = None) -> Decisions:
         """Return what has been written, the decided rows in their order or in another one."""

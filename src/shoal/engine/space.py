@@ -143,8 +143,8 @@ class Space:
     """
 
     __slots__ = (
-        "clock", "deadlines", "limits", "measure", "missing", "n_levels", "n_quasi", "n_sensitive",
-        "others", "shown", "sides", "window", "z",
+        "clock", "deadlines", "each_row", "limits", "measure", "missing", "n_levels", "n_quasi",
+        "n_sensitive", "others", "shown", "sides", "window", "z",
     )  # fmt: skip
 
     def __init__(self, schema: Schema, policy: Policy, loss: Loss = "glm") -> None:
@@ -157,6 +157,8 @@ class Space:
             )
         policy.check(schema)
         self.measure = loss
+        #: Whether each row is of another subject.
+        self.each_row = schema.each_row
         self.missing: Missing = policy.missing
         self.n_quasi = len(schema.quasi)
         if self.missing != "quarantine" and self.n_quasi > MOST_WITH_GAPS:
@@ -187,9 +189,9 @@ class Space:
             seconds=0.0 if delay is None or delay.seconds is None else float(delay.seconds),
         )
 
-    def points(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the box of each single row."""
-        lo, hi = np.empty_like(values), np.empty_like(values)
+    def points(self, values: Floats, room: Floats | None = None) -> tuple[Floats, Floats]:
+        """Return the box of each single row, in two arrays of ``room`` if there is some."""
+        lo, hi = np.empty((2, *values.shape)) if room is None else room[:, : len(values)]
         points(self.sides, values, self.missing == "extended", lo, hi)
         return lo, hi
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Delay, KAnonymity, Policy, Range, Schema
+from shoal import Delay, Hierarchy, KAnonymity, Policy, Quasi, Range, Schema
 from shoal.engine import Space
 from shoal.engine.kernels.boxes import (
     box_loss,
@@ -198,3 +198,24 @@ def test_an_extended_gap_is_the_whole_domain(schema: Schema, data: st.DataObject
     whole = (domain.lo, domain.hi) if isinstance(domain, Range) else (0, len(domain) - 1)
     assert (lo[0, 0], hi[0, 0]) == whole
     assert space.gaps(values).tolist() == [1]
+
+
+def binary(levels: int) -> Hierarchy:
+    """A tree in which each node has two children."""
+    codes = [f"{code:0{levels - 1}b}" for code in range(2 ** (levels - 1))]
+    ends = range(levels - 2, -1, -1)
+    return Hierarchy.from_rows([code, *(code[:end] + "*" for end in ends)] for code in codes)
+
+
+@pytest.mark.parametrize("levels", range(2, 9))
+def test_trees_of_any_depth_are_climbed_to_the_node_that_covers(levels: int) -> None:
+    tree = binary(levels)
+    sides = Space(Schema("p", [Quasi("x", tree)]), POLICY).sides
+    lows, highs = np.array(tree.lows, float), np.array(tree.highs, float)
+    los, his, n = lows.reshape(1, -1), highs.reshape(1, -1), len(lows)
+    joined = np.empty(n)
+    for low, high in zip(lows, highs, strict=True):
+        joined_losses(sides, los, his, n, np.array([low]), np.array([high]), joined)
+        for c in range(n):
+            lo, hi = np.array([min(low, lows[c])]), np.array([max(high, highs[c])])
+            assert joined[c] == box_loss(sides, lo, hi)

@@ -114,10 +114,7 @@ def join_cluster(rules: CastleRules, state: CastleState, slot: int) -> None:
     else:
         state.held.rows["following"][wrap(clusters.slots["last"][slot], len(rows.rows))] = position
     clusters.slots["last"][slot] = position
-    if counter.add(state.counter, slot, rows.rows["subject"][at]):
-        clusters.slots["n_subjects"][slot] += 1
-    if counter.add(state.counter, counter.EVERYWHERE, rows.rows["subject"][at]):
-        state.held.marks["n_subjects"][0] += 1
+    _count_in(rules, state, slot, rows.rows["subject"][at])
     for d in range(len(clusters.lo)):
         if rows.lo[at, d] < clusters.lo[d, slot] or rows.hi[at, d] > clusters.hi[d, slot]:
             widens = True
@@ -125,6 +122,24 @@ def join_cluster(rules: CastleRules, state: CastleState, slot: int) -> None:
         lo, hi = box_of(clusters.lo, slot), box_of(clusters.hi, slot)
         join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
         _set_box(rules, state, slot, lo, hi)
+
+
+@kernel
+def _count_in(rules: CastleRules, state: CastleState, slot: int, subject: int) -> None:
+    """Count the subject of a row that joins a cluster, in it and among all that are held."""
+    if rules.each_row or counter.add(state.counter, slot, subject):
+        state.open.slots["n_subjects"][slot] += 1
+    if rules.each_row or counter.add(state.counter, counter.EVERYWHERE, subject):
+        state.held.marks["n_subjects"][0] += 1
+
+
+@kernel
+def _count_out(rules: CastleRules, state: CastleState, slot: int, subject: int) -> None:
+    """Uncount the subject of a row that leaves a cluster."""
+    if rules.each_row or counter.remove(state.counter, slot, subject):
+        state.open.slots["n_subjects"][slot] -= 1
+    if rules.each_row or counter.remove(state.counter, counter.EVERYWHERE, subject):
+        state.held.marks["n_subjects"][0] -= 1
 
 
 @kernel
@@ -150,10 +165,7 @@ def leave_cluster(rules: CastleRules, state: CastleState, position: int) -> None
         state.held.rows["following"][wrap(before, len(rows.rows))] = rows.rows["following"][at]
     if clusters.slots["last"][slot] == position:
         clusters.slots["last"][slot] = before
-    if counter.remove(state.counter, slot, rows.rows["subject"][at]):
-        clusters.slots["n_subjects"][slot] -= 1
-    if counter.remove(state.counter, counter.EVERYWHERE, rows.rows["subject"][at]):
-        state.held.marks["n_subjects"][0] -= 1
+    _count_out(rules, state, slot, rows.rows["subject"][at])
     forget(rows, position)
     member = clusters.slots["first"][slot]
     if member < 0:
@@ -211,14 +223,10 @@ def open_slots(state: CastleState) -> Ints:
 
 
 @kernel
-def close_clusters(state: CastleState, slots: Ints, positions: Ints) -> None:
+def close_clusters(rules: CastleRules, state: CastleState, slots: Ints, positions: Ints) -> None:
     """Close clusters whose rows are given; the rows are still held."""
     for position in positions:
-        at = wrap(position, len(state.held.rows))
-        counter.remove(
-            state.counter, state.held.rows["cluster"][at], state.held.rows["subject"][at]
-        )
-        if counter.remove(state.counter, counter.EVERYWHERE, state.held.rows["subject"][at]):
-            state.held.marks["n_subjects"][0] -= 1
+        row = state.held.rows[wrap(position, len(state.held.rows))]
+        _count_out(rules, state, row["cluster"], row["subject"])
     for slot in slots:
         _free_slot(state, slot)

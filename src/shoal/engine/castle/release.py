@@ -154,7 +154,7 @@ def _take_out(rules: CastleRules, state: CastleState, slots: Ints, at_end: bool)
     At the end of a stream, the rest of the rows is added if it can't be a group alone.
     """
     positions = members(state, slots)
-    close_clusters(state, slots, positions)
+    close_clusters(rules, state, slots, positions)
     few = REMAINDER * needed(rules.limits)
     if at_end and state.marks["n_open"][0] > 0 and state.held.marks["n_subjects"][0] < few:
         rest = open_slots(state)
@@ -168,7 +168,7 @@ def _take_out(rules: CastleRules, state: CastleState, slots: Ints, at_end: bool)
         if not may_be_group(rules.limits, state.held, others) and may_be_group(
             rules.limits, state.held, everything
         ):
-            close_clusters(state, rest, others)
+            close_clusters(rules, state, rest, others)
             return everything
     return positions
 

@@ -67,6 +67,7 @@ class CastleRules(NamedTuple):
     and ``together`` say how kept groups are reused: the one of least loss, and in company.
     ``hopeless`` says that diversity is required, and that rows which aren't diverse all together
     have no diverse part (not so with entropy, recursive diversity and measured criteria).
+    ``each_row`` says that each row is of another subject, so that rows are counted alone.
     """
 
     sides: Sides
@@ -77,3 +78,4 @@ class CastleRules(NamedTuple):
     best: bool
     together: bool
     hopeless: bool
+    each_row: bool

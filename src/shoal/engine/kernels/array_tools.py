@@ -19,6 +19,8 @@ __all__ = [
     "column",
     "distinct",
     "in_order",
+    "is_ascending",
+    "nth_smallest",
     "order_of",
     "picked",
     "picked_rows",
@@ -28,9 +30,20 @@ __all__ = [
 
 
 @kernel
+def is_ascending(keys: Ints) -> bool:
+    """Whether each key is larger than the one before, as the rows of a stream are by position."""
+    for i in range(1, len(keys)):  # noqa: SIM110 - Numba compiles no generator expressions
+        if keys[i] <= keys[i - 1]:
+            return False
+    return True
+
+
+@kernel
 def by_first(keys: Ints) -> Ints:
     """Number the distinct keys 0, 1, … in order of their first appearance."""
     n = len(keys)
+    if is_ascending(keys):
+        return np.arange(n)
     capacity = 2
     while capacity < 2 * n:
         capacity *= 2
@@ -129,6 +142,31 @@ def order_of(keys: Floats | Ints) -> Ints:
         order, other = other, order
         width *= 2
     return order
+
+
+@kernel
+def nth_smallest(keys: Floats, n: int, wanted: int) -> float:
+    """Return the number that is at ``wanted`` if the first n are sorted; they are reordered."""
+    low, high = 0, n - 1
+    while low < high:
+        pivot = keys[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while keys[i] < pivot:
+                i += 1
+            while keys[j] > pivot:
+                j -= 1
+            if i <= j:
+                keys[i], keys[j] = keys[j], keys[i]
+                i += 1
+                j -= 1
+        if wanted <= j:
+            high = j
+        elif wanted >= i:
+            low = i
+        else:
+            break
+    return keys[wanted]
 
 
 @kernel

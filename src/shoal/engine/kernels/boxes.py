@@ -299,6 +299,12 @@ def add_nodes(
             out[c] += v1 if (los[d, first + c] < a1) | (his[d, first + c] > b1) else v0
         return
     a2, b2, v2, node = _climb(sides, node)
+    if sides.nodes["parent"][node] == node:
+        for c in range(n):
+            a, b = los[d, first + c], his[d, first + c]
+            v = v1 if (a < a1) | (b > b1) else v0
+            out[c] += v2 if (a < a2) | (b > b2) else v
+        return
     a3, b3, v3, node = _climb(sides, node)
     if sides.nodes["parent"][node] == node:
         for c in range(n):
@@ -307,12 +313,22 @@ def add_nodes(
             v = v2 if (a < a2) | (b > b2) else v
             out[c] += v3 if (a < a3) | (b > b3) else v
         return
+    a4, b4, v4, node = _climb(sides, node)
+    if sides.nodes["parent"][node] == node:
+        for c in range(n):
+            a, b = los[d, first + c], his[d, first + c]
+            v = v1 if (a < a1) | (b > b1) else v0
+            v = v2 if (a < a2) | (b > b2) else v
+            v = v3 if (a < a3) | (b > b3) else v
+            out[c] += v4 if (a < a4) | (b > b4) else v
+        return
     side = np.empty(n)
     for c in range(n):
         a, b = los[d, first + c], his[d, first + c]
         v = v1 if (a < a1) | (b > b1) else v0
         v = v2 if (a < a2) | (b > b2) else v
-        side[c] = v3 if (a < a3) | (b > b3) else v
+        v = v3 if (a < a3) | (b > b3) else v
+        side[c] = v4 if (a < a4) | (b > b4) else v
     while sides.nodes["parent"][node] != node:
         a1, b1, v1, node = _climb(sides, node)
         for c in range(n):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.engine.jit import kernel
+from shoal.engine.jit import inlined, kernel
 from shoal.engine.kernels.arrays import Floats, Ints
 from shoal.engine.kernels.boxes import Sides, add_lengths, add_nodes, box_of, cover
 
@@ -109,13 +109,39 @@ def joined_by_leaf(
     for c in range(n):
         out[c] = 0.0
     first_leaf, units = sides.attributes["first_leaf"], sides.attributes["unit"]
-    for d in range(len(lo)):
+    d = 0
+    while d < len(lo):
         if first_leaf[d] < 0:
             add_lengths(units[d], d, los, his, 0, n, lo[d], hi[d], out)
-        elif known.first[d] >= 0 and lo[d] == hi[d]:
+        elif _are_lines(known.first, lo, hi, d, 4):
+            a, b = known.first[d] + np.int64(lo[d]), known.first[d + 1] + np.int64(lo[d + 1])
+            e = known.first[d + 2] + np.int64(lo[d + 2])
+            f = known.first[d + 3] + np.int64(lo[d + 3])
+            _add_lines(known.table, a, b, e, f, out)
+            d += 3
+        elif _are_lines(known.first, lo, hi, d, 1):
             _add_line(known.table, known.first[d] + np.int64(lo[d]), out)
         else:
             add_nodes(sides, d, los, his, 0, n, lo[d], hi[d], out)
+        d += 1
+
+
+@inlined
+def _are_lines(first: Ints, lo: Floats, hi: Floats, d: int, n: int) -> bool:
+    """Whether the next n attributes are in the table, and the box is a leaf there."""
+    if d + n > len(lo):
+        return False
+    for i in range(d, d + n):  # noqa: SIM110 - Numba compiles no generator expressions
+        if first[i] < 0 or lo[i] != hi[i]:
+            return False
+    return True
+
+
+@kernel
+def _add_lines(table: Floats, a: int, b: int, e: int, f: int, out: Floats) -> None:
+    """Add four lines, in this order."""
+    for c in range(len(out)):
+        out[c] = (((out[c] + table[a, c]) + table[b, c]) + table[e, c]) + table[f, c]
 
 
 @kernel

@@ -35,6 +35,7 @@ from shoal.engine.kernels.held import RowArrays
 from shoal.engine.kernels.nearest_heap import keep_nearest
 from shoal.engine.kernels.predicate import Limits, match, meets, needed
 from shoal.engine.kernels.rng import below
+from shoal.engine.kernels.split_rows import cut_by_rows
 
 __all__ = ["by_subjects", "by_values", "part_boxes", "repair_parts"]
 
@@ -142,15 +143,13 @@ def _choose(
     if most == 0:
         return 0
     n_chosen = 0
-    # Where each subject has one row, there is nothing to remember.
-    any_several = len(several) < len(part)
-    nearest = np.full(len(several) if any_several else 0, -1, np.int64)
+    nearest = np.full(len(several), -1, np.int64)
     for i in range(len(seen)):
         # Most rows are too far, so that is checked first.
         if distance[i] > limit or part[seen[i]] >= 0 or bucket[seen[i]] == seed:
             continue
         b = bucket[seen[i]]
-        if any_several and several[b]:
+        if several[b]:
             # Of a subject with several rows only the nearest is taken.
             if nearest[b] < 0 or distance[i] < distance[nearest[b]]:
                 nearest[b] = i
@@ -164,22 +163,15 @@ def _choose(
     return n_chosen
 
 
-@on_demand
-def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) -> int:
-    """Cut into parts of k different subjects each, around randomly chosen rows.
-
-    A part is a row and the nearest rows of k - 1 other subjects. Rows of one subject may differ,
-    so that each subject is represented by its nearest row. When fewer than k subjects are left,
-    the remaining rows join the part that they enlarge least.
-    """
-    bucket = by_first(rows.subjects)
+@kernel
+def _by_several(sides: Sides, k: int, rng: Ints, rows: RowArrays, bucket: Ints, part: Ints) -> int:
+    """Cut as `by_subjects` does, where subjects, whose numbers are given, have several rows."""
     left = tally(bucket)
     full = len(left)
     several = left > 1
     chosen = np.zeros(k, np.int64)
     distance = np.empty(len(bucket))
     guess = np.inf
-    part[:] = -1
     n_parts = 0
     # The candidates: copies of the boxes, repacked whenever half of the rows are placed.
     seen, near_lo, near_hi = np.arange(len(bucket)), rows.lo, rows.hi
@@ -210,6 +202,23 @@ def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) ->
                 full -= 1
         n_left -= k
         n_parts += 1
+    return n_parts
+
+
+@on_demand
+def by_subjects(sides: Sides, k: int, rng: Ints, rows: RowArrays, part: Ints) -> int:
+    """Cut into parts of k different subjects each, around randomly chosen rows.
+
+    A part is a row and the nearest rows of k - 1 other subjects. Rows of one subject may differ,
+    so that each subject is represented by its nearest row. When fewer than k subjects are left,
+    the remaining rows join the part that they enlarge least.
+    """
+    bucket = by_first(rows.subjects)
+    part[:] = -1
+    if distinct(bucket) == len(bucket):
+        n_parts = cut_by_rows(sides, k, rng, rows, part)
+    else:
+        n_parts = _by_several(sides, k, rng, rows, bucket, part)
     _place(sides, rows, part, n_parts, where(part, -1))
     return n_parts
 

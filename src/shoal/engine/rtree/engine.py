@@ -59,6 +59,7 @@ class TreeEngine(HoldingEngine):
         )
         super().__init__(space, state, seed)
         self._bound_rows(rules.capacity)
+        self._counts_rows = rules.each_row
 
     @property
     def next_deadline(self) -> float | None:

@@ -53,9 +53,10 @@ def place(rules: TreeRules, state: TreeState, position: int) -> None:
     is_new = leaf < 0
     if is_new:
         leaf = rtree.add_leaf(tree, node, 2 * needed)
-    if counter.add(state.counter, counter.EVERYWHERE, row.subject):
+    if rules.each_row or counter.add(state.counter, counter.EVERYWHERE, row.subject):
         rows.marks["n_subjects"][0] += 1
-    counter.add(state.counter, leaf, row.subject)
+    if not rules.each_row:
+        counter.add(state.counter, leaf, row.subject)
     append(rows.rows, tree.leaves, position, leaf)
     widened = rtree.widen_leaf(rules.sides, tree, leaf, row.lo, row.hi)
     if is_new:
@@ -93,7 +94,8 @@ def _cut(rules: TreeRules, state: TreeState, leaf: int) -> bool:
         part = where(half, h)
         new = rtree.add_leaf(tree, node, 2 * rules.odds.needed)
         for i in part:
-            counter.add(state.counter, new, found.subjects[i])
+            if not rules.each_row:
+                counter.add(state.counter, new, found.subjects[i])
             append(rows.rows, tree.leaves, positions[i], new)
         lo, hi = hull(rules.sides, found.lo, found.hi, part)
         rtree.widen_leaf(rules.sides, tree, new, lo, hi)
@@ -106,10 +108,20 @@ def _cut(rules: TreeRules, state: TreeState, leaf: int) -> bool:
 def _dissolve(rules: TreeRules, state: TreeState, leaf: int, positions: Ints) -> int:
     """Remove a leaf but not its rows; return its node, which isn't adjusted."""
     subjects = state.held.rows["subject"]
-    for position in positions:
-        counter.remove(state.counter, leaf, subjects[wrap(position, len(state.held.rows))])
+    if not rules.each_row:
+        for position in positions:
+            counter.remove(state.counter, leaf, subjects[wrap(position, len(state.held.rows))])
     removed(rules, state, leaf)
     return rtree.remove_leaf(state.tree, leaf)
+
+
+@kernel
+def _uncount(rules: TreeRules, state: TreeState, positions: Ints) -> None:
+    """Remove some held rows from the count of all subjects."""
+    if rules.each_row:
+        state.held.marks["n_subjects"][0] -= len(positions)
+    else:
+        uncount(state.held.rows, state.held.marks, state.counter, positions)
 
 
 @kernel
@@ -117,7 +129,7 @@ def close_leaf(rules: TreeRules, state: TreeState, leaf: int) -> Ints:
     """Remove a leaf from the tree; return its rows, which are then held but in no leaf."""
     positions = members(state.held.rows, state.tree.leaves, leaf)
     rtree.tidy_node(rules.sides, state.tree, _dissolve(rules, state, leaf, positions))
-    uncount(state.held.rows, state.held.marks, state.counter, positions)
+    _uncount(rules, state, positions)
     return positions
 
 
@@ -131,7 +143,8 @@ def leave_leaf(rules: TreeRules, state: TreeState, position: int) -> None:
     if len(positions) == 1:
         close_leaf(rules, state, leaf)
         return
-    counter.remove(state.counter, leaf, subject)
+    if not rules.each_row:
+        counter.remove(state.counter, leaf, subject)
     tree.leaves["n_rows"][leaf] = 0
     lo, hi = np.full(len(tree.lo), np.inf), np.full(len(tree.lo), -np.inf)
     for other in positions:
@@ -140,6 +153,6 @@ def leave_leaf(rules: TreeRules, state: TreeState, position: int) -> None:
         at = wrap(other, len(rows.rows))
         join(rules.sides, lo, hi, rows.lo[at], rows.hi[at])
         append(rows.rows, tree.leaves, other, leaf)
-    uncount(rows.rows, rows.marks, state.counter, np.array([position]))
+    _uncount(rules, state, np.array([position]))
     rtree.shrink_leaf(rules.sides, tree, leaf, lo, hi)
     changed(rules, state, leaf, _may_leave(rules, state, leaf), True)

@@ -71,7 +71,8 @@ class TreeRules(NamedTuple):
     ``diverse`` says whether a group needs more than enough subjects; ``sampled`` is the number of
     rows over which averages are taken; ``neighbours`` is 0 where no row is held back; ``restless``
     says whether the weights of leaves depend on the current time; ``drawn`` whether the due time of
-    a leaf is drawn once, when it becomes mature, and not at every instant.
+    a leaf is drawn once, when it becomes mature, and not at every instant. ``each_row`` says that
+    each row is of another subject: then ``counter`` stays empty, and rows are counted.
     """
 
     sides: Sides
@@ -84,3 +85,4 @@ class TreeRules(NamedTuple):
     neighbours: int
     restless: bool
     drawn: bool
+    each_row: bool
