@@ -501,6 +501,13 @@ def test_what_a_trace_alone_says_about_a_change_is_shown_by_its_promises(folder:
     shutil.rmtree(folder.path / "state")
     found = audit(folder.job, folder.published, trace=told(folder.lines))
     assert "policy.k 1 → 3" in found["change of the job, part 2 of 2"].detail
+    # By that every group could be called good.
+    assert found["change of the job"].verdict == "unverifiable"
+    assert found.verdict == "unverifiable"
+    as_strict = told(folder.lines, sections={"policy": {"k": 3, "l": 2, "delay": {"rows": 40}},
+                                             "algorithm": {"name": "fads"}})  # fmt: skip
+    found = audit(folder.job, folder.published, trace=as_strict)
+    assert "change of the job" not in [each.name for each in found.verdicts]
     strange = told(folder.lines, sections={"policy": {"k": "x"}, "algorithm": {"name": "castle"}})
     with pytest.raises(ParameterError, match="whose former promise can't be read"):
         audit(folder.job, folder.published, trace=strange)
