@@ -151,6 +151,20 @@ def test_open_sensitive_values_are_distinguished_and_null_is_one_of_them() -> No
     assert encoded.payload["disease"].to_pylist() == ["flu", " flu", None, ""]
 
 
+def test_sensitive_values_that_json_would_publish_as_null_are_bad() -> None:
+    """Else a group with three of them had three values when it was counted, and none as output."""
+    c = codec(sensitive=[Sensitive("pay")])
+    ids, ages, sexes = list("abcd"), [1] * 4, ["Male"] * 4
+    pay = [1.5, float("inf"), float("-inf"), float("nan")]
+    encoded = c.encode(batch(id=ids, age=ages, sex=sexes, pay=pay))
+    assert encoded.reasons == dict.fromkeys((1, 2), "pay isn't a finite number")
+    assert encoded.payload["pay"].to_pylist()[0] == 1.5
+    # Later texts become numbers, as they are published.
+    pay = ["2", "inf", "-Infinity", "1e999"]
+    encoded = c.encode(batch(id=ids, age=ages, sex=sexes, pay=pay))
+    assert sorted(encoded.reasons) == [1, 2, 3]
+
+
 def test_closed_sensitive_values_are_checked() -> None:
     c = codec(sensitive=[Sensitive("job", SEX), Sensitive("pay", Range(0, 10))])
     encoded = c.encode(

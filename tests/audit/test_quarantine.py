@@ -62,6 +62,18 @@ def test_a_row_with_nothing_wrong_is_found(wrong: dict[str, Any]) -> None:
     assert verdict.figures["n_unexplained"] == 1
 
 
+def test_an_infinite_sensitive_value_is_wrong_without_a_domain() -> None:
+    schema = Schema(
+        subject="who",
+        quasi=SCHEMA.quasi,
+        sensitive=[Sensitive("ill"), Sensitive("pay")],
+        time="at",
+    )
+    wrong = [{"pay": float("inf")}, {"pay": float("-inf")}]
+    assert judge(*wrong, schema=schema).verdict == "kept"
+    assert judge(*wrong, {"pay": 7}, schema=schema).verdict == "broken"
+
+
 def test_what_is_wrong_depends_on_the_policy() -> None:
     assert judge({"age": None}, missing="maybe").verdict == "broken"
     assert judge({"at": 3.0}, lateness=5.0).verdict == "kept"

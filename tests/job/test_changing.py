@@ -16,6 +16,7 @@ from shoal.audit import Report, changes_in, without_changes
 from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.io.registry import resolve_input, resolve_output
 from shoal.job import Job
+from shoal.job.attacking import attack
 from shoal.job.auditing import audit
 from shoal.job.changes import RULES
 from shoal.job.changing import follow_changes, newest_checkpoint
@@ -500,6 +501,13 @@ def test_what_a_trace_alone_says_about_a_change_is_shown_by_its_promises(folder:
     shutil.rmtree(folder.path / "state")
     found = audit(folder.job, folder.published, trace=told(folder.lines))
     assert "policy.k 1 → 3" in found["change of the job, part 2 of 2"].detail
+    # By that every group could be called good.
+    assert found["change of the job"].verdict == "unverifiable"
+    assert found.verdict == "unverifiable"
+    as_strict = told(folder.lines, sections={"policy": {"k": 3, "l": 2, "delay": {"rows": 40}},
+                                             "algorithm": {"name": "fads"}})  # fmt: skip
+    found = audit(folder.job, folder.published, trace=as_strict)
+    assert "change of the job" not in [each.name for each in found.verdicts]
     strange = told(folder.lines, sections={"policy": {"k": "x"}, "algorithm": {"name": "castle"}})
     with pytest.raises(ParameterError, match="whose former promise can't be read"):
         audit(folder.job, folder.published, trace=strange)
@@ -568,6 +576,37 @@ def test_a_trace_as_text_tells_of_a_change(folder: Folder, tmp_path: Path) -> No
         assert found["k-anonymity, part 1 of 2"].verdict == "kept"
         assert "change of the job, part 2 of 2" in [each.name for each in found.verdicts]
     assert summarize(folder.lines).n_in == N_ROWS
+
+
+@pytest.mark.parametrize("weaker", [False, True])
+def test_no_attack_is_judged_by_the_present_promise_alone(folder: Folder, weaker: bool) -> None:
+    """A link that k = 9 forbids is allowed under k = 3, whichever of them came first."""
+    if weaker:
+        folder.write(policy=K3.replace("k = 3", "k = 9"))
+    folder.run(until=300)
+    folder.write(policy=K3 if weaker else K3.replace("k = 3", "k = 9"))
+    folder.run(accept_weaker=weaker)
+    original = folder.table.select(list(folder.job.schema.columns))
+    given = {"original": original, "trace": folder.lines, "attacks": ["linking"]}
+    made = attack(folder.job, folder.published, **given)
+    assert made.exit_code == 6
+    for result in made.of("linking"):
+        assert result.verdict == "unverifiable"
+        assert "the promise of the job has changed" in str(result.unverifiable)
+        assert result.success is not None
+    shown = report(folder.job, folder.published, **given).as_dict()["attacks"]
+    assert shown["verdict"] == "unverifiable"
+
+
+def test_attacks_are_judged_where_only_the_algorithm_has_changed(folder: Folder) -> None:
+    folder.run(until=300)
+    folder.write(name="fads")
+    folder.run()
+    original = folder.table.select(list(folder.job.schema.columns))
+    made = attack(
+        folder.job, folder.published, original=original, trace=folder.lines, attacks=["linking"]
+    )
+    assert made.verdict == "within"
 
 
 def test_a_report_shows_the_change(folder: Folder) -> None:

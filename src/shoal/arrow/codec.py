@@ -251,7 +251,10 @@ class Codec:
         missing = is_missing(column)
         if pa.types.is_floating(column.type):
             # NaN is a missing value, too.
-            missing |= np.isnan(np.asarray(pc.fill_null(column, np.nan)))
+            numbers = np.asarray(pc.fill_null(column, np.nan))
+            missing |= np.isnan(numbers)
+            # JSON has no infinities: two values, as they were counted, would be published as null.
+            complain(np.isinf(numbers), f"{name} isn't a finite number")
         if name in self._complete:
             complain(missing, f"{name} is missing")
         if isinstance(domain, Hierarchy):

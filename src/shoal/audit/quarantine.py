@@ -148,8 +148,10 @@ def _sensitive(evidence: Evidence, places: NDArray[np.int64]) -> list[Judged]:
             bad, doubt = _in_domain(array, coordinates(array, attribute.domain), attribute.domain)
         missing = is_missing(array)
         if pa.types.is_floating(array.type):
-            missing |= np.isnan(numbers(array))
-            bad &= ~missing
+            value = numbers(array)
+            missing |= np.isnan(value)
+            # An infinity can't be published as what it is.
+            bad = (bad & ~missing) | np.isinf(value)
         if attribute.name in needed:
             bad |= missing
         if attribute.name in compared and isinstance(attribute.domain, Range):

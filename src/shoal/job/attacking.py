@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from shoal.arrow.release import Publish
-from shoal.attacks import AttackReport, Run, Setting
+from shoal.attacks import AttackReport, AttackResult, Run, Setting
 from shoal.attacks import attack as make_attacks
 from shoal.attacks.lab import listed
 from shoal.attacks.setting import Rerun
+from shoal.audit import Part, Verdict
 from shoal.audit.evidence import Order, Suppressed
 from shoal.audit.labels import Numeric
 from shoal.engine.base import Anonymizer
 from shoal.io.base import BadRow
-from shoal.job.auditing import Data, read_published, read_table, read_trace
+from shoal.job.auditing import Data, parts_of, read_published, read_table, read_trace
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.run.frame import ChunkSource, Gathered, refuse_wall_clock, seed_bytes
@@ -89,11 +91,42 @@ def attack(
     >>> report.of("linking")[0].success
     Share(successes=2.0, attempts=4)
     """
+    job, _ = job_of(job)
+    if trace is None and isinstance(published, Result):
+        trace = published.trace
+    changes: Sequence[Mapping[str, Any]] = []
+    if trace is not None:
+        trace, changes = read_trace(trace)
     setting = setting_of(job, published, original=original, trace=trace, format=format)
     setting = dataclasses.replace(
         setting, known=None if known is None else listed(known), n_targets=targets, seed=seed
     )
-    return make_attacks(setting, attacks, control=control, watch=watch)
+    report = make_attacks(setting, attacks, control=control, watch=watch)
+    parts, unknown = parts_of(job, changes)
+    return as_promised(report, job.policy, parts, unknown)
+
+
+def as_promised(
+    report: AttackReport, policy: Policy, parts: Sequence[Part], unknown: Sequence[Verdict]
+) -> AttackReport:
+    """Judge no attack by a promise under which not all rows were published.
+
+    The bounds are those of ``policy``, the present promise. ``parts`` and ``unknown`` are what is
+    known about former ones.
+    """
+    if not unknown and all(part.policy == policy for part in parts):
+        return report
+    return dataclasses.replace(report, results=[_unjudged(each) for each in report.results])
+
+
+def _unjudged(result: AttackResult) -> AttackResult:
+    if result.bound is None or result.unverifiable is not None:
+        return result
+    why = (
+        "the promise of the job has changed, and the bound is that of the present one, under "
+        "which not all rows were published"
+    )
+    return dataclasses.replace(result, unverifiable=why)
 
 
 def setting_of(

@@ -163,6 +163,11 @@ def parts_of(
     changes, verdicts = _known_changes(kept, traced)
     jobs = [*(_former(job, change, kept.changes) for change in changes), job]
     parts, start = [], Part(job.policy)
+    if any(
+        not _is_among(change, kept.changes) and _promised_less(former, following)
+        for change, former, following in zip(changes, jobs, jobs[1:], strict=False)
+    ):
+        verdicts = (*verdicts, _UNCONFIRMED)
     for change, former, following in zip(changes, jobs, jobs[1:], strict=False):
         parts.append(dataclasses.replace(start, policy=former.policy, options=_options(former)))
         start = Part(
@@ -233,6 +238,20 @@ _UNREADABLE = Verdict(
     "the newest checkpoint can't be read, and no trace tells of a change: whether the job has "
     "changed before it isn't known",
 )
+
+
+_UNCONFIRMED = Verdict(
+    "change of the job",
+    "unverifiable",
+    "that the job promised less, or something else, before a change is known from the trace alone, "
+    "and who can write the trace can choose what rows are judged by: audit where the checkpoints "
+    "of the job can be read",
+)
+
+
+def _promised_less(former: Job, following: Job) -> bool:
+    """Return whether a former promise doesn't have all that the following one has."""
+    return any(each.direction == "weaker" for each in changes_between(following, former))
 
 
 def _former(job: Job, change: Mapping[str, Any], kept: Sequence[Mapping[str, Any]]) -> Job:

@@ -151,8 +151,9 @@ class Job:
         try:
             text = read_whole(path, MAX_BYTES).decode("utf-8-sig")
         except FileNotFoundError:
-            what, fix = "doesn't exist", "`shoal init DATA -o job.toml` drafts one"
-            raise JobError(Problem("job", what, None, fix), where=str(path)) from None
+            draft = "`shoal init DATA -o job.toml` drafts one"
+            problem = Problem("job", "doesn't exist", None, draft)
+            raise JobError(problem, where=str(path)) from None
         except UnreadableError as error:
             raise JobError(Problem("job", f"can't be read: {error}"), where=str(path)) from None
         except UnicodeDecodeError:

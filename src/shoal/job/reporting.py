@@ -14,7 +14,7 @@ from shoal.attacks import attack as make_attacks
 from shoal.attacks import names as attack_names
 from shoal.attacks.lab import listed
 from shoal.errors import ParameterError
-from shoal.job.attacking import setting_of
+from shoal.job.attacking import as_promised, setting_of
 from shoal.job.auditing import (
     Data,
     _options,
@@ -183,7 +183,8 @@ def _attacks(
         return None
     setting = setting_of(job, release.published, original=release.original, trace=release.trace)
     setting = dataclasses.replace(setting, original_rows=release.original_rows, n_targets=TARGETS)
-    return make_attacks(setting, chosen, control=control, watch=watch)
+    made = make_attacks(setting, chosen, control=control, watch=watch)
+    return as_promised(made, job.policy, release.parts, release.unknown)
 
 
 def _plain(knobs: dict[str, Any]) -> dict[str, Any]:

@@ -180,6 +180,24 @@ def test_a_table_that_others_compact_is_appended_to(tmp_path):
     assert numbers(output) == list(range(6))
 
 
+def test_where_the_snapshots_of_the_job_have_expired_it_appends_nothing(tmp_path):
+    """Its first checkpoint is older than its first commit, and expects no row in the table."""
+    output = lake(tmp_path, rows=2)
+    sink = opened(output, None)
+    mark = sink.commit()
+    sink.write(batch(0, 2))
+    sink.abandon()
+    other = module._catalog(output).load_table(output.table)
+    other.overwrite(other.scan().to_arrow())
+    newest = other.current_snapshot()
+    others = [each.snapshot_id for each in other.snapshots() if each != newest]
+    other.maintenance.expire_snapshots().by_ids(others).commit()
+    for each in (mark, {}):
+        with pytest.raises(CheckpointError, match="have expired"):
+            opened(output, each)
+    assert numbers(output) == [0, 1]
+
+
 def test_a_second_process_of_the_job_appends_nothing(tmp_path):
     output = lake(tmp_path, rows=2)
     first = opened(output, None)

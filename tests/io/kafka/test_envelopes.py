@@ -268,6 +268,16 @@ def test_a_value_that_is_none_of_its_type():
     assert rows.batch.to_pylist() == [{"born": "1970-01-01", "fee": "-1.23"}]
 
 
+@pytest.mark.parametrize("scale", ["1e400", "NaN", '"two"', "[]", '"' + "9" * 5000 + '"'])
+def test_a_scale_that_is_no_number_makes_a_bad_row(scale):
+    name = "org.apache.kafka.connect.data.Decimal"
+    field = f'{{"field": "fee", "name": "{name}", "parameters": {{"scale": {scale}}}}}'
+    schema = f'{{"fields": [{{"field": "after", "fields": [{field}]}}]}}'
+    value = f'{{"schema": {schema}, "payload": {{"op": "c", "after": {{"fee": "AJY="}}}}}}'
+    rows = json_envelopes(["fee"], "inserts").read([value.encode()], 0)
+    assert [bad.reason for bad in rows.bad] == ["its schema isn't one of Kafka Connect"]
+
+
 def test_a_schema_that_is_kept_is_that_of_the_message():
     def value(name, scale):
         field = {"field": "fee", "name": name, "parameters": {"scale": scale}}

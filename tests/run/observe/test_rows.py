@@ -106,8 +106,34 @@ def test_bad_input_is_refused_and_nothing_is_taken_in(world, body, headers, stat
 
 def test_chunked_bodies_are_refused(world):
     with running(world.source) as chunks:
-        answer = world.ask("POST", "/rows", iter([b'{"age": 1}\n']), **{"Content-Type": NDJSON})
-        assert answer.status == 411
+        # So much that it isn't sent before the answer: it is read, so that the client sees that.
+        for n in (1, 200_000):
+            body = iter([b'{"age": 1}\n' * n, b'{"age": 2}\n'])
+            answer = world.ask("POST", "/rows", body, **{"Content-Type": NDJSON})
+            assert answer.status == 411
+    assert chunks == []
+
+
+@pytest.mark.parametrize(
+    ("twice", "status"),
+    [
+        ("Content-Length: 10\r\nContent-Length: 21", 400),
+        ("Content-Length: 21\r\nContent-Length: 10", 400),
+        ("Content-Length: 21\r\nIdempotency-Key: a\r\nIdempotency-Key: b", 400),
+        ("Transfer-Encoding: chunked\r\nContent-Length: 21", 411),
+        ("Content-Length: 21\r\nTransfer-Encoding: identity", 411),
+    ],
+)
+def test_headers_that_two_servers_could_read_otherwise_are_refused(world, twice, status):
+    """With the first of two lengths half of the rows would be answered as all of them."""
+    with running(world.source) as chunks:
+        host, port = world.where.split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as client:
+            client.sendall(
+                f"POST /rows HTTP/1.1\r\nHost: {world.where}\r\nContent-Type: {NDJSON}\r\n"
+                f'{twice}\r\n\r\n{{"age": 1}}\n{{"age": 2}}'.encode()
+            )
+            assert client.recv(1000).startswith(f"HTTP/1.1 {status} ".encode())
     assert chunks == []
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -48,7 +50,7 @@ if child:
     with locked(Path(sys.argv[1])):
         os.write(there[1], b"x")
         os.waitpid(child, 0)
-        assert (Path(sys.argv[1]) / "lock").read_text() == f"{os.getpid()}\\n"
+        assert (Path(sys.argv[1]) / "lock").read_text().split()[0] == str(os.getpid())
         print("again", flush=True)
 """
 
@@ -111,9 +113,10 @@ def test_a_second_process_is_kept_out_and_a_kill_leaves_no_lock(tmp_path) -> Non
         assert caught.value.exit_code == 4
         assert mode(tmp_path / "lock") == 0o600
         process.kill()
+    lock = tmp_path / "lock"
     with locked(tmp_path):
-        assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
-    assert (tmp_path / "lock").read_text() == ""
+        assert lock.read_text() == f"{os.getpid()} {lock.stat().st_ino}\n"
+    assert lock.read_text() == f"- {lock.stat().st_ino}\n"
 
 
 def test_a_process_doesnt_lock_twice(tmp_path) -> None:
@@ -151,3 +154,33 @@ def test_a_lock_that_cant_be_had(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(fcntl, "flock", fail)
     with pytest.raises(ResourceError, match="lock: can't be locked"), locked(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("is_in_use", [False, True])
+def test_a_copy_of_the_folder_is_told_once(tmp_path, caplog, is_in_use) -> None:
+    """The locks of a folder and of its copy know nothing of each other."""
+    folder, copied = tmp_path / "state", tmp_path / "copied"
+    folder.mkdir()
+    with locked(folder):
+        if is_in_use:
+            shutil.copytree(folder, copied)
+    if not is_in_use:
+        shutil.copytree(folder, copied)
+    for _ in range(2):
+        with locked(folder):
+            pass
+    assert caplog.records == []
+    with caplog.at_level(logging.WARNING, "shoal"), locked(copied):
+        pass
+    assert [record.event for record in caplog.records] == ["folder copied"]
+    with locked(copied):
+        pass
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("said", ["", "41\n", "- x\n", "\u00e9 \u00e9", "1 2 3"])
+def test_whatever_a_lock_says_it_can_be_taken(tmp_path, said) -> None:
+    (tmp_path / "lock").write_text(said)
+    with locked(tmp_path):
+        pass
+    assert (tmp_path / "lock").read_text() == f"- {(tmp_path / 'lock').stat().st_ino}\n"

@@ -193,13 +193,15 @@ class IcebergSink:
                 return int(noted[ROWS])
             # Others may compact the table: what a row says doesn't change by that.
             parent = snapshot.parent_snapshot_id
-            snapshot = None if parent is None else self._table.snapshot_by_id(parent)
-            if parent is not None and snapshot is None:
+            before = None if parent is None else self._table.snapshot_by_id(parent)
+            # Where snapshots expire, some catalogs let the oldest one that is left have no parent.
+            if before is None and (parent is not None or (snapshot.sequence_number or 1) > 1):
                 raise wrong_output(
                     self._output.where,
                     "has no snapshot of the job any more: those with its number of rows "
-                    "have expired",
+                    "have expired, or the table was replaced",
                 )
+            snapshot = before
         return 0
 
 

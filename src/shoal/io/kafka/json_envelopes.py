@@ -161,7 +161,7 @@ class JsonEnvelopes(Envelopes):
             if isinstance(whole, dict) and whole.keys() >= {"schema", "payload"}:
                 try:
                     converts = converters(whole["schema"], self.names)
-                except (KeyError, TypeError, ValueError):
+                except (KeyError, OverflowError, TypeError, ValueError):
                     return "its schema isn't one of Kafka Connect", {}
                 self._keep(value, whole["schema"], converts)
             elif isinstance(whole, dict):

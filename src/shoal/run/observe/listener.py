@@ -30,6 +30,7 @@ LAST_ANSWER_SECONDS = 0.5
 #: The most bytes that are read of a body that is refused: a client that still sends when the
 #: connection is closed doesn't see the answer.
 MOST_REFUSED = 32 << 20
+_LAST_CHUNK = b"0\r\n\r\n"
 
 #: Sent with every answer: nothing is kept, framed, sniffed, or fetched from elsewhere. There are no
 #: headers of CORS, so that no other web page can read an answer.
@@ -320,6 +321,15 @@ class _Handler(BaseHTTPRequestHandler):
         left = min(self._n_unread, MOST_REFUSED)
         while left > 0 and (data := self.rfile.read(min(left, 1 << 16))):
             left -= len(data)
+        if "Transfer-Encoding" in self.headers and "Content-Length" not in self.headers:
+            self._discard_chunks()
+
+    def _discard_chunks(self) -> None:
+        """Read a chunked body, which is always refused, up to its last chunk."""
+        left, end = MOST_REFUSED, b""
+        while left > 0 and end != _LAST_CHUNK and (data := self.rfile.read1(1 << 16)):
+            left -= len(data)
+            end = (end + data)[-len(_LAST_CHUNK) :]
 
     def _ask_for_token(self) -> None:
         body = b"The token is missing or wrong: give it as the password, with any user.\n"

@@ -57,6 +57,12 @@ def _take(source: HttpSource, request: Request) -> Reply:
         return _error(415, f"the Content-Type must be {NDJSON}: one JSON object a line")
     if headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         return _error(415, "the body must not be compressed")
+    # A proxy in front may take another of them than this server: a body would end elsewhere.
+    for name in ("Content-Length", "Idempotency-Key"):
+        if len(headers.get_all(name, [])) > 1:
+            return _error(400, f"the {name} must be given once")
+    if "Transfer-Encoding" in headers:
+        return _error(411, "the body must have a Content-Length and no Transfer-Encoding")
     length = headers.get("Content-Length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 20):
         return _error(411, "the Content-Length is missing: chunked bodies aren't read")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from shoal.errors import ResourceError
+from shoal.events import sentence
 from shoal.io.files.atomic import PARTIAL, sync_folder
 from shoal.io.streams import os_reason
 
@@ -27,8 +29,11 @@ __all__ = [
 #: The kinds of numbered files. Segment n of the journal follows checkpoint n.
 CHECKPOINT, SEGMENT = "checkpoint", "journal"
 LOCK = "lock"
+#: The most bytes of a lock: a process id, and the number that the file system gave to the file.
+MOST_LOCK = 64
 #: The digits of a number in a name: enough for names to sort by age.
 DIGITS = 10
+_log = logging.getLogger(__name__)
 #: Locks of this process. A forked child must not hold them, too: it may outlive the parent.
 _locks: set[int] = set()
 
@@ -105,7 +110,8 @@ def locked(folder: Path) -> Iterator[None]:
     """Lock the folder for this process, until the end of the context or of the process.
 
     The operating system releases the lock when the process ends, however it ends. Child processes
-    don't hold it.
+    don't hold it. If the folder is a copy, a warning says so: the lock of a copy keeps out nobody
+    who uses the original.
 
     Raises
     ------
@@ -119,7 +125,7 @@ def locked(folder: Path) -> Iterator[None]:
         os.fchmod(number, 0o600)
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.pread(number, 20, 0).decode("ascii", "replace").strip()
+        holder, _ = _words(number)
         os.close(number)
         who = f"another process (pid {holder})" if holder.isdigit() else "another process"
         raise ResourceError(
@@ -131,14 +137,38 @@ def locked(folder: Path) -> Iterator[None]:
         raise ResourceError(f"{path}: can't be locked: {os_reason(error)}.") from None
     _locks.add(number)
     try:
-        # The process id is only for people; a full disk is no reason to fail.
-        with suppress(OSError):
-            os.ftruncate(number, 0)
-            os.pwrite(number, f"{os.getpid()}\n".encode(), 0)
+        _warn_of_copy(folder, number)
+        _write(number, str(os.getpid()))
         yield
     finally:
         if number in _locks:
             _locks.discard(number)
-            with suppress(OSError):
-                os.ftruncate(number, 0)
+            _write(number, "-")
             os.close(number)
+
+
+def _words(number: int) -> tuple[str, str]:
+    """Return what a lock says: who holds it, and which file it is; empty where it says nothing."""
+    words = os.pread(number, MOST_LOCK, 0).decode("ascii", "replace").split()
+    return (*words, "", "")[0], (*words, "", "")[1]
+
+
+def _write(number: int, holder: str) -> None:
+    # Only for people and for the warning of a copy; a full disk is no reason to fail.
+    with suppress(OSError):
+        text = f"{holder} {os.fstat(number).st_ino}\n"
+        os.ftruncate(number, 0)
+        os.pwrite(number, text.encode(), 0)
+
+
+def _warn_of_copy(folder: Path, number: int) -> None:
+    """Warn if the lock was written as another file: the folder is a copy, or was moved."""
+    _, owner = _words(number)
+    if owner.isdigit() and int(owner) != os.fstat(number).st_ino:
+        text = (
+            f"{folder}: was copied, or moved from another disk, since the job ran last. If the "
+            "folder that it was copied from is still there, remove it: a job that goes on with "
+            "both publishes the same people twice, and no promise holds for the two outputs "
+            "together"
+        )
+        sentence(_log, logging.WARNING, "folder copied", text)

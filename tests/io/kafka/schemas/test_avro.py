@@ -205,6 +205,8 @@ def test_blocks_with_their_size_are_skipped():
         ('["null", {"type": "fixed", "name": "E", "size": 1}, {"type": "fixed", "name": "E"}]',
          "defines E twice"),
         ("7", "neither a name nor an object"),
+        (f"{'[' * 500}7{']' * 500}", "nested too deeply"),
+        ('{"type": "enum", "name": "E", "symbols": ["\\ud800"]}', "isn't text"),
     ],
 )  # fmt: skip
 def test_what_isnt_a_schema(text, why):
@@ -252,3 +254,30 @@ def test_items_without_a_byte_are_passed_over_however_many():
     rows = memory.values(["n"]).read([message], 0)
     assert time.process_time() - begin < 5
     assert rows.batch.to_pylist() == [{"n": 7}]
+
+
+@pytest.mark.parametrize(
+    "around", [lambda kind: kind, lambda kind: {"type": "array", "items": kind}]
+)
+def test_types_without_a_byte_are_passed_over_however_often_they_contain_each_other(around):
+    """Forty types, each of which has the one before it twice: 2 ** 40 values without a byte."""
+    kind: object = record(("x", "null"), ("y", {"type": "fixed", "name": "F", "size": 0}), name="D")
+    for place in range(40):
+        before = kind["name"]
+        kind = record(("l", kind), ("r", before), name=f"D{place}")
+    memory = Memory()
+    number = memory.add(record(("all", around(kind)), ("n", "int")))
+    empty = b"" if around(kind) is kind else zigzag(3) + b"\x00"
+    rows = memory.values(["n"]).read([framed(number, empty + zigzag(7))], 0)
+    assert rows.batch.to_pylist() == [{"n": 7}]
+
+
+@pytest.mark.parametrize("logical", [["date"], {"date": 1}, 7, None])
+def test_a_logical_type_that_isnt_a_name_is_ignored(logical):
+    kind = parse_avro(json.dumps({"type": "int", "logicalType": logical}))
+    assert (kind.kind, kind.logical) == ("int", None)
+
+
+def test_a_scale_that_isnt_a_number_is_ignored():
+    given = {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": True}
+    assert parse_avro(json.dumps(given)).logical is None

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from shoal.io.kafka.schemas.avro import SchemaTextError
 from shoal.io.kafka.schemas.payloads import varint, zigzag
 from shoal.io.kafka.schemas.proto_text import parse_proto
+from shoal.io.kafka.schemas.protobuf import ProtobufReader, proto_paths
 from tests.io.kafka.schemas.world import Memory, framed
 
 TEXT = """
@@ -358,8 +359,24 @@ def test_a_time_is_read_to_the_microsecond(world):
         ("hello!", "where a definition is expected"),
         ("hell", "neither a text nor a descriptor"),
         ("message A {" * 100, "nested too deeply"),
+        (f"message A {{ int32 x = {'9' * 5000}; }}", "without a number"),
+        ("message A { int32 x = 536870912; }", "without a number"),
+        (f"enum A {{ B = {2**31}; }}", "without a number"),
+        (f"enum A {{ B = {-(2**31) - 1}; }}", "without a number"),
     ],
 )
 def test_what_isnt_a_schema(text, why):
     with pytest.raises(SchemaTextError, match=why):
         parse_proto(text)
+
+
+@pytest.mark.parametrize(
+    "inside", ["string x = 1;", "XValue value = 1;", "repeated int32 value = 1;"]
+)
+def test_a_message_that_is_only_named_like_a_wrapper_is_none(inside):
+    text = f"package google.protobuf; message XValue {{ {inside} }} message M {{ XValue a = 1; }}"
+    types = parse_proto(text)
+    message = types.messages[1]
+    assert [path for path, _ in proto_paths(types, message)] in ([], ["a.x"])
+    problem = ProtobufReader(types, message, {"a": "a"}).problem
+    assert problem == "field a isn't a plain value (column a)"

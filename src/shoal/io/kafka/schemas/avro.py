@@ -16,6 +16,7 @@ import numpy as np
 
 from shoal.io.kafka.schemas.columns import MOST_LOOKS, Column, Leaf
 from shoal.io.kafka.schemas.cursor import Cursor, Ints
+from shoal.io.utf8 import is_utf8_text
 
 __all__ = ["AvroReader", "SchemaTextError", "Type", "leaf_paths", "parse_avro"]
 
@@ -62,6 +63,10 @@ _KINDS = {
 class SchemaTextError(ValueError):
     """A text isn't a schema; the message says why."""
 
+    def __init__(self, why: str) -> None:
+        # Names in it may be no text in UTF-8, and what quotes them is written to files.
+        super().__init__(why.encode("utf-8", "backslashreplace").decode())
+
 
 @dataclass(eq=False)
 class Type:
@@ -78,6 +83,9 @@ class Type:
     fields: dict[str, Type] = field(default_factory=dict)
     #: The branches of a union; or the one type of the items of an array or a map.
     parts: tuple[Type, ...] = ()
+    #: Whether its values have no bytes at all. Values inside of it are never looked at: types that
+    #: contain each other may have more of them than anyone can wait for.
+    is_empty: bool = False
 
 
 def parse_avro(text: str, referenced: Iterable[str] = ()) -> Type:
@@ -96,9 +104,12 @@ def parse_avro(text: str, referenced: Iterable[str] = ()) -> Type:
         If it isn't an Avro schema.
     """
     names: dict[str, Type] = {}
-    for other in referenced:
-        _parse(_json(other), "", names)
-    return _parse(_json(text), "", names)
+    try:
+        for other in referenced:
+            _parse(_json(other), "", names)
+        return _parse(_json(text), "", names)
+    except RecursionError:
+        raise SchemaTextError("is nested too deeply") from None
 
 
 def _json(text: str) -> Any:
@@ -113,7 +124,7 @@ def _parse(given: Any, space: str, names: dict[str, Type], depth: int = 0) -> Ty
         raise SchemaTextError("is nested too deeply")
     if isinstance(given, str):
         if given in _PRIMITIVE:
-            return Type(given)
+            return Type(given, is_empty=given == "null")
         known = names.get(given if "." in given or not space else f"{space}.{given}")
         known = known or names.get(given)
         if known is None:
@@ -131,7 +142,7 @@ def _parse(given: Any, space: str, names: dict[str, Type], depth: int = 0) -> Ty
         return Type(kind, parts=(_parse(items, space, names, depth + 1),))
     if not isinstance(kind, str) or kind not in _PRIMITIVE:
         return _parse(kind, space, names, depth + 1)
-    return _annotated(Type(kind), given)
+    return _annotated(Type(kind, is_empty=kind == "null"), given)
 
 
 def _named(
@@ -151,12 +162,14 @@ def _named(
         symbols = given.get("symbols")
         if not isinstance(symbols, list) or not all(isinstance(one, str) for one in symbols):
             raise SchemaTextError(f"has an enum {name} without symbols")
+        if not all(is_utf8_text(one) for one in symbols):
+            raise SchemaTextError(f"has an enum {name} with a symbol that isn't text")
         found.symbols = tuple(symbols)
     elif kind == "fixed":
         size = given.get("size")
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise SchemaTextError(f"has a fixed {name} without a size")
-        found.size = size
+        found.size, found.is_empty = size, size == 0
         return _annotated(found, given)
     else:
         fields = given.get("fields")
@@ -166,15 +179,18 @@ def _named(
             if not isinstance(one.get("name"), str) or one["name"] in found.fields:
                 raise SchemaTextError(f"has a field of {name} without a name of its own")
             found.fields[one["name"]] = _parse(one.get("type"), inner, names, depth + 1)
+        # A type inside of itself isn't empty: its values have no end.
+        found.is_empty = all(one.is_empty for one in found.fields.values())
     return found
 
 
 def _annotated(found: Type, given: dict[str, Any]) -> Type:
     """Note the logical type; one that isn't valid is ignored, as the specification says."""
     logical = given.get("logicalType") or _CONNECT.get(str(given.get("connect.name")))
+    logical = logical if isinstance(logical, str) else None
     scale, precision = given.get("scale", 0), given.get("precision", 0)
     if logical == "decimal" and found.kind in ("bytes", "fixed"):
-        if isinstance(scale, int) and isinstance(precision, int) and 0 <= scale <= precision:
+        if type(scale) is type(precision) is int and 0 <= scale <= precision:
             found.logical, found.scale, found.precision = logical, scale, precision
     elif (found.kind, found.size, logical) in _OTHER_LOGICAL or (
         logical in _LOGICAL and _LOGICAL[logical][0] == found.kind
@@ -340,6 +356,8 @@ class _Pass:
 
     def _value(self, schema: Type, who: Ints, wanted: str | _Wanted | None, depth: int) -> None:
         kind = schema.kind
+        if schema.is_empty and wanted is None:
+            return
         if kind == "union":
             self._union(schema, who, wanted, depth)
         elif kind == "record":
@@ -426,6 +444,8 @@ class _Skip:
 
     def value(self, schema: Type, depth: int) -> None:
         """Skip a value."""
+        if schema.is_empty:
+            return
         if depth > MOST_DEPTH:
             raise _TruncatedError
         skip = self._by_kind.get(schema.kind)
@@ -466,19 +486,10 @@ class _Skip:
             if count < 0:
                 self._pass(self._number())
                 continue
-            if schema.kind == "array" and _is_empty(schema.parts[0]):
+            if schema.kind == "array" and schema.parts[0].is_empty:
                 # Items without a byte: nothing to skip, however many.
                 continue
             for _ in range(count):
                 if schema.kind == "map":
                     self._pass(self._number())
                 self.value(schema.parts[0], depth + 1)
-
-
-def _is_empty(schema: Type, inside: tuple[Type, ...] = ()) -> bool:
-    """Return whether a value of a type has no bytes at all."""
-    if schema.kind == "record":
-        return schema not in inside and all(
-            _is_empty(inner, (*inside, schema)) for inner in schema.fields.values()
-        )
-    return schema.kind == "null" or (schema.kind == "fixed" and schema.size == 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +42,8 @@ _NUMBERED = {
     17: "sint32", 18: "sint64",
 }  # fmt: skip
 _GROUP, _REPEATED = 10, 3
+#: The number of a field, and the largest one.
+_FIELD_NUMBER, _MOST_FIELD = re.compile(r"[0-9]{1,9}"), (1 << 29) - 1
 _LABELS = ("optional", "required", "repeated")
 
 
@@ -295,7 +298,7 @@ class _Parser:
         name = self._next()
         self._expect("=")
         number = self._next()
-        if not (number.isascii() and number.isdigit()):
+        if not _FIELD_NUMBER.fullmatch(number) or int(number) > _MOST_FIELD:
             raise SchemaTextError(f"has a field {name} without a number")
         while (word := self._next()) != ";":
             if word == "[":
@@ -322,11 +325,16 @@ class _Parser:
             elif word != ";":
                 self._expect("=")
                 number = self._next()
-                try:
-                    # Of two texts with one number, the first is the canonical one.
-                    made.values.setdefault(int(number, 0), word)
-                except ValueError:
-                    raise SchemaTextError(f"has a value {word} without a number") from None
+                # Of two texts with one number, the first is the canonical one.
+                made.values.setdefault(_enum_number(word, number), word)
                 while (word := self._next()) != ";":
                     if word == "[":
                         self._options()
+
+
+def _enum_number(word: str, text: str) -> int:
+    with suppress(ValueError):
+        number = int(text, 0)
+        if -1 << 31 <= number < 1 << 31:
+            return number
+    raise SchemaTextError(f"has a value {word} without a number of 32 bits")

@@ -163,7 +163,10 @@ class ProtobufReader:
 
 
 def _is_wrapper(kind: Message) -> bool:
-    return kind.name.startswith("google.protobuf.") and kind.name.endswith("Value")
+    # A schema may define messages of its own under such a name.
+    value = kind.fields.get("value")
+    is_plain = value is not None and value.type in _PLAIN and not value.is_repeated
+    return is_plain and kind.name.startswith("google.protobuf.") and kind.name.endswith("Value")
 
 
 def _as_leaf(one: Field, kind: Message | Enumeration | None) -> _Wanted | None:
