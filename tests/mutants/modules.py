@@ -16,9 +16,11 @@ _DUE_ROWS = (
     "tests/algorithms/test_by_count.py::test_groups_get_older_by_rows_or_by_rounds",
     "tests/algorithms/test_on_deadline_equals_twin.py::test_worked_examples_on_engines",
 )
+#: Without the forgeries: they take longer than all others together, because they forge files.
 _AUDIT = (
     "tests/audit/test_breaks.py",
-    "tests/audit/test_forgeries.py",
+    "tests/audit/test_said.py",
+    "tests/audit/test_shards.py",
     "tests/audit/test_run.py",
 )
 _STATE = "tests/run/state/test_"
@@ -90,11 +92,11 @@ TESTS: dict[str, tuple[str, ...]] = {
     **_checker("window_counts", "window_counts", "measured"),
     **_audit("arrival", "tests/audit/test_arrival.py"),
     "audit/changes.py": ("tests/audit/test_changes.py",),
-    **_audit("conservation"),
-    **_audit("cover"),
+    **_audit("conservation", "tests/audit/test_quarantine.py"),
+    **_audit("cover", "tests/audit/test_missing.py"),
     **_audit("delay"),
-    **_audit("grouping"),
-    **_audit("suppression"),
-    **_audit("evidence", "tests/audit/test_evidence.py"),
-    **_audit("run"),
+    **_audit("grouping", "tests/audit/test_missing.py"),
+    **_audit("suppression", "tests/audit/test_company.py"),
+    **_audit("evidence", "tests/audit/test_evidence.py", "tests/audit/test_missing.py"),
+    **_audit("run", "tests/audit/test_forgeries.py"),
 }
