@@ -6,10 +6,18 @@ in the words.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+from shoal.audit.grouping import _named
+from shoal.spec.criteria import BasicLikeness, KAnonymity
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import Window
+from shoal.spec.schema import Schema, Sensitive
 from tests.audit import test_breaks as breaks
-from tests.audit.world import World
+from tests.audit.world import SCHEMA, World
 
 SAID = [
     ("late_by_a_row", "delay", "1 rows were held for more than 4 rows (the longest for 5.0)"),
@@ -123,6 +131,21 @@ def test_each_reason_is_said_and_no_other(
     assert said(world, promise) == words
 
 
+def show(world: World, row: dict[str, Any], place: int) -> None:
+    """Publish the suppressed row."""
+    world.published.insert(place, row)
+    for line in world.trace:
+        if line["seq"] is not None and line["seq"] >= place:
+            line["seq"] += 1
+    world.line(6)["seq"] = place
+
+
+@pytest.mark.parametrize("place", [0, 8])
+def test_a_suppressed_row_is_found_in_every_place(world: World, place: int) -> None:
+    show(world, dict(world.published[0]), place)
+    assert said(world, "suppression") == "1 suppressed rows are in the output"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -131,14 +154,14 @@ def test_each_reason_is_said_and_no_other(
         ("labelled", "1 suppressed rows in the output hold more than roots and nulls"),
     ],
 )
+@pytest.mark.parametrize("place", [0, 8])
 def test_suppressed_rows_that_are_published_as_roots(
-    world: World, change: str | None, words: str
+    world: World, change: str | None, words: str, place: int
 ) -> None:
     world.options["suppressed"] = "root"
     if change != "absent":
         roots = {"age": "[0, 99]", "city": "Any", "disease": None, "visits": None}
-        world.published.append(roots | ({"disease": "flu"} if change == "labelled" else {}))
-        world.line(6)["seq"] = len(world.published) - 1
+        show(world, roots | ({"disease": "flu"} if change == "labelled" else {}), place)
     assert said(world, "suppression") == words
     assert ("suppression" in world.broken()) == (change is not None)
 
@@ -163,3 +186,34 @@ def test_what_is_counted_where_all_is_kept(world: World) -> None:
         "each of 11 rows is accounted for once: "
         "7 group, 1 reuse, 1 suppressed, 1 quarantined, 1 held"
     )
+
+
+def test_a_column_that_is_missing_hides_no_other(world: World) -> None:
+    for row in world.published:
+        del row["disease"]
+    breaks.another_kept_value(world)
+    assert said(world, "cover") == "in 1 rows column visits isn't as in the original"
+
+
+@pytest.mark.parametrize("domain", [None, Range(0, 999)])
+def test_values_in_another_spelling_are_the_same_where_shares_are_compared(
+    world: World, domain: Range | None
+) -> None:
+    world.schema = Schema(
+        "person", SCHEMA.quasi, sensitive=[Sensitive("disease", domain)], keep=["visits"], time="at"
+    )
+    for row in world.published:
+        row["disease"] = "7.5"
+    for row in world.original:
+        row["disease"] = "7.50"
+    world.criteria = [KAnonymity(2)]
+    assert said(world, "cover") == "in 8 rows column disease isn't as in the original"
+    world.criteria, world.window = [KAnonymity(2), BasicLikeness(9.0)], Window(rows=100)
+    assert said(world, "cover") == "each of 8 published rows covers its original"
+    world.original[0]["disease"] = "7.51"
+    assert said(world, "cover") == "in 1 rows column disease isn't as in the original"
+
+
+def test_three_groups_are_named() -> None:
+    assert _named(np.arange(3)) == "groups 0, 1, 2"
+    assert _named(np.arange(4)) == "groups 0, 1, 2, …"

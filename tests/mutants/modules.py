@@ -73,6 +73,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "run/state/store.py": (f"{_STATE}store.py", f"{_STATE}checkpoint.py"),
     "run/state/checkpoint.py": (f"{_STATE}checkpoint.py", f"{_STATE}store.py"),
     "run/recovery.py": (
+        "tests/run/test_checkpointer.py",
         "tests/run/test_recovery.py",
         f"{_STATE}store.py",
         "tests/job/test_changing.py",
