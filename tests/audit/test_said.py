@@ -140,6 +140,12 @@ def show(world: World, row: dict[str, Any], place: int) -> None:
     world.line(6)["seq"] = place
 
 
+@pytest.mark.parametrize("arrived", [0, 1])
+def test_a_quarantined_row_has_no_position_of_arrival_at_all(world: World, arrived: int) -> None:
+    world.line(7)["arrived"] = arrived
+    assert said(world, "conservation") == "1 lines have a wrong position of arrival"
+
+
 @pytest.mark.parametrize("place", [0, 8])
 def test_a_suppressed_row_is_found_in_every_place(world: World, place: int) -> None:
     show(world, dict(world.published[0]), place)

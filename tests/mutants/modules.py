@@ -79,7 +79,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/job/test_changing.py",
     ),
     # The audit, which shares no code with the engines.
-    **_checker("k_anonymity"),
+    **_audit(
+        "criteria/k_anonymity",
+        "tests/audit/criteria/test_k_anonymity.py",
+        "tests/audit/test_missing.py",
+    ),
     **_checker("diversity"),
     **_checker("distinct_l", "diversity"),
     **_checker("entropy_l", "diversity"),
@@ -88,7 +92,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     **_checker("closeness"),
     **_checker("likeness"),
     **_checker("disclosure"),
-    **_checker("moments", "moments", "closeness"),
+    **_checker("moments", "moments", "closeness", "measured"),
     **_checker("sensitive_values"),
     **_checker("window_counts", "window_counts", "measured"),
     **_audit("arrival", "tests/audit/test_arrival.py"),

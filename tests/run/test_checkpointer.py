@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal.errors import CheckpointError, ParameterError
+from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.run.recovery import Checkpointer, Recovery, SavedCheckpoint
 from shoal.run.state.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
 from shoal.run.state.journal import Change, Flush, Read, Tick, read_journal
+from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 from shoal.testing.clocks import ManualClock
 
@@ -287,3 +288,32 @@ def test_the_folder_is_free_after_each_end(tmp_path) -> None:
         end()
         with Store(tmp_path, job=JOB, seal=None).lock():
             pass
+
+
+def test_no_other_run_gets_a_folder_that_is_in_use(tmp_path) -> None:
+    checkpointer = begun(tmp_path)
+    with pytest.raises(ResourceError, match="runs this job"):
+        Checkpointer(recovery_in(tmp_path), "1").begin()
+    checkpointer.close()
+    resumed(tmp_path)[0].close()
+
+
+def test_what_is_read_twice_is_the_same(tmp_path) -> None:
+    checkpointer = begun(tmp_path)
+    checkpointer.append(Flush(1.0))
+    checkpointer.close()
+    interrupted(tmp_path, OTHER, JOB)
+    checkpointer = Checkpointer(recovery_in(tmp_path), "1")
+    found = checkpointer.begin()
+    assert found is not None
+    assert list(checkpointer.entries(found)) == list(checkpointer.entries(found)) == [Flush(1.0)]
+    checkpointer.close()
+
+
+def test_what_it_depends_on_is_not_shown_and_nothing_is_fallen_back_to_unasked(tmp_path) -> None:
+    recovery = recovery_in(
+        tmp_path, {"policy": "CANARY"}, sections={"CANARY": 1}, seal=Seal(bytes(32))
+    )
+    assert repr(recovery) == (
+        f"Recovery(folder={tmp_path!r}, code=None, every=10.0, fall_back=False)"
+    )
