@@ -53,7 +53,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/kernels/emd.py": (f"{_KERNELS}emd.py", f"{_KERNELS}measured.py"),
     "engine/kernels/window_counts.py": (f"{_KERNELS}window_counts.py", f"{_KERNELS}measured.py"),
     # Deadlines, rows that are due, held rows, kept groups.
-    "engine/deadlines.py": _DUE_ROWS,
+    "engine/deadlines.py": (
+        *_DUE_ROWS,
+        "tests/algorithms/test_against_a_window.py"
+        "::test_a_row_must_not_be_held_for_longer_than_its_window",
+        "tests/engine/rtree/test_engine.py"
+        "::test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay",
+    ),
     "engine/on_deadline.py": _DUE_ROWS,
     "engine/groups.py": ("tests/engine/test_groups.py", *_DUE_ROWS),
     "engine/kernels/held.py": (
