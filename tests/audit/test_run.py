@@ -354,3 +354,14 @@ def test_reuses_that_left_with_few_people_are_counted_and_said_to_be_found(world
     found = world.report()["grouping"]
     assert found.figures["n_reuses_with_few"] == 0
     assert "reads off" not in found.detail
+
+
+@pytest.mark.parametrize(
+    "options", [{"pseudonym": True}, {"time": 5.0}, {"rotate": 5.0}, {"count": "all of them"}]
+)
+def test_what_is_of_z_anonymity_alone_is_refused_elsewhere(
+    world: World, options: dict[str, object]
+) -> None:
+    world.options |= options
+    with pytest.raises((JobError, ParameterError)):
+        world.report()
