@@ -163,6 +163,16 @@ def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
 
 
 @WINDOW
+def test_the_end_is_an_instant_of_its_own(kind: Any) -> None:
+    """What is shuffled must not mix rows of the end with those that left before."""
+    rows = crowd(60, 30, policy(3, 20))
+    engine = rows.start(kind())
+    before, end = engine.push(rows.codes), engine.flush()
+    assert len(set(end.instants.tolist())) == 1
+    assert max(before.instants) < min(end.instants)
+
+
+@WINDOW
 def test_a_delay_is_needed(kind: Any) -> None:
     with pytest.raises(UnsupportedError, match=rf"'{kind.name}' holds rows, and neither"):
         stream([(20, "a")], Policy(KAnonymity(2))).start(kind())
