@@ -205,6 +205,16 @@ def test_the_best_covering_group_is_always_the_same_one(kind: Any) -> None:
 
 
 @WINDOW
+def test_company_is_one_row_of_each_further_person(kind: Any) -> None:
+    """Row 4 may join the first group, with row 6: row 5 is of the same person, and waits."""
+    rows = [(20, "a"), (40, "b"), (99, "x"), (99, "y"), (30, "t"), (30, "t"), (30, "n"), (30, "o")]
+    decided = before_the_end(kind(kept=50), stream(rows, policy(2, 3)))
+    assert outcomes(decided) == {
+        0: "group", 1: "group", 2: "group", 3: "group", 4: "reuse", 6: "reuse",
+    }  # fmt: skip
+
+
+@WINDOW
 def test_a_covered_row_never_forms_a_group_unless_losses_are_compared(kind: Any) -> None:
     """Somebody of the very same age is about, and yet the row leaves alone."""
     rows = stream([(20, "a"), (40, "b"), (30, "t"), (30, "n"), (30, "m")], policy(2, 1))

@@ -130,6 +130,13 @@ def test_one_is_due_when_the_time_has_come_and_none_is_being_saved(tmp_path, clo
     checkpointer.close()
 
 
+def test_a_run_that_has_yet_to_begin_has_an_age(tmp_path, clock) -> None:
+    """It may be asked for while the state is still being read."""
+    checkpointer = Checkpointer(recovery_in(tmp_path), "1")
+    clock.advance(3.0)
+    assert checkpointer.age == 3.0
+
+
 def test_a_resumed_run_counts_from_its_beginning(tmp_path, clock) -> None:
     checkpointer = begun(tmp_path, every=10.0)
     checkpointer.append(Flush(0.0))
@@ -229,6 +236,13 @@ def test_rows_since_the_former_job_was_drained_forbid_a_change(tmp_path) -> None
     with pytest.raises(CheckpointError, match="has used this folder"):
         change(tmp_path, JOB, OTHER, "refused")
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_after_a_change_the_journal_is_closed(tmp_path) -> None:
+    begun(tmp_path).close()
+    changer = change(tmp_path, OTHER, JOB, "made")
+    with pytest.raises(ValueError, match="the journal is closed"):
+        changer.append(Flush(1.0))
 
 
 def interrupted(folder: Path, job: dict[str, str], former: dict[str, str]) -> None:
