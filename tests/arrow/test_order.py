@@ -98,6 +98,14 @@ def test_a_row_waits_for_those_before_it_and_keeps_its_box():
     assert order.n_waiting == 0
 
 
+def test_a_row_without_a_box_has_none_behind_others_that_waited():
+    order = ByArrival()
+    order.arrange(*decided([1]), 0)
+    departures = order.arrange(*decided([0, 2], boxes=[-1, -1]), 3)
+    assert departures.rows.tolist() == [0, 1, 2]
+    assert departures.boxes.tolist() == [-1, 0, -1]
+
+
 def test_seconds_of_leaving_never_go_back():
     order = ByArrival()
     assert order.arrange(*decided([1], seconds=2.0), 0).rows.tolist() == []

@@ -175,6 +175,22 @@ def test_an_index_without_sense_is_refused(tmp_path, index, rest) -> None:
         new_store(tmp_path).load(0)
 
 
+def test_a_pickled_array_is_never_read(tmp_path) -> None:
+    """Reading it would run what somebody has written to the folder."""
+    output = io.BytesIO()
+    np.lib.format.write_array(output, np.array([{"a": 1}]), allow_pickle=True)
+    array = output.getvalue()
+    text = json.dumps({"facts": {}, "arrays": [["a", len(array)]], "batches": []}).encode()
+    write_body(tmp_path, len(text).to_bytes(8, "big") + text + array)
+    with pytest.raises(DamagedError, match="its content can't be read"):
+        new_store(tmp_path).load(0)
+
+
+def test_the_blocks_of_a_sealed_body_have_the_size_that_others_expect() -> None:
+    """It isn't in the file: another size is another format."""
+    assert form.BLOCK_BYTES == 2**26
+
+
 def test_an_array_that_claims_to_be_huge_is_refused(tmp_path) -> None:
     output = io.BytesIO()
     header = {"descr": "<f8", "fortran_order": False, "shape": (2**59,)}

@@ -63,6 +63,9 @@ def test_a_broken_record_is_damage_only_if_a_whole_one_follows(tmp_path, seal) -
     torn = whole[ends[0] : ends[1] - 1]
     path.write_bytes(whole + torn + torn)
     assert read(tmp_path, seal) == ENTRIES
+    segment = Segment(path, 0)
+    assert list(segment.entries(seal)) == ENTRIES
+    assert (segment.n_torn, segment.end) == (2 * len(torn), len(whole))
 
 
 @SEALS
