@@ -45,6 +45,21 @@ def test_a_trickle_of_rows_is_put_together() -> None:
     assert hold.take(np.array([2999, 0])).column("x").to_pylist() == [2999, 0]
 
 
+def test_what_is_held_is_held_again_after_a_restore() -> None:
+    hold, other = Hold(), Hold()
+    hold.put(batch(0, 1500))
+    hold.put(batch(1500, 1500))
+    hold.take(np.array([0, 7, 2999]))
+    for _ in range(2):
+        other.restore(hold.upcoming, *hold.rest())
+        assert (len(other), other.upcoming, other.oldest) == (2997, 3000, 1)
+        other.put(batch(3000, 2))
+        assert other.take(np.array([3001, 8, 1500])).column("x").to_pylist() == [3001, 8, 1500]
+    hold.take(hold.rest()[0])
+    other.restore(hold.upcoming, *hold.rest())
+    assert (len(other), other.upcoming, other.oldest) == (0, 3000, 3000)
+
+
 def test_decided_batches_are_forgotten() -> None:
     hold = Hold()
     hold.put(batch(0, 2000))

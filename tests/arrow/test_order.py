@@ -98,6 +98,14 @@ def test_a_row_waits_for_those_before_it_and_keeps_its_box():
     assert order.n_waiting == 0
 
 
+def test_a_row_without_a_box_has_none_behind_others_that_waited():
+    order = ByArrival()
+    order.arrange(*decided([1]), 0)
+    departures = order.arrange(*decided([0, 2], boxes=[-1, -1]), 3)
+    assert departures.rows.tolist() == [0, 1, 2]
+    assert departures.boxes.tolist() == [-1, 0, -1]
+
+
 def test_seconds_of_leaving_never_go_back():
     order = ByArrival()
     assert order.arrange(*decided([1], seconds=2.0), 0).rows.tolist() == []
@@ -152,6 +160,27 @@ def test_rows_that_wait_keep_gaps_and_losses_in_a_snapshot():
     assert rest is not None
     assert rest.gaps.tolist() == [103, 105]
     assert rest.losses.tolist() == [0.03, 0.05]
+
+
+def test_a_shuffle_continues_from_a_snapshot():
+    one, other = ByInstant(b"seed"), ByInstant(b"other")
+    one.arrange(*decided(list(range(40))), 40)
+    arrays, payload = one.snapshot()
+    assert payload is None
+    other.restore({name: array.copy() for name, array in arrays.items()}, payload)
+    again = [order.arrange(*decided(list(range(40))), 40).rows.tolist() for order in (one, other)]
+    assert again[0] == again[1]
+    # What is restored isn't changed by what follows.
+    assert one.snapshot()[0]["random"].tolist() != arrays["random"].tolist()
+
+
+def test_a_snapshot_without_waiting_rows_leaves_none_waiting():
+    order, other = ByArrival(), ByArrival()
+    arrays, payload = order.snapshot()
+    other.arrange(*decided([5, 3]), 0)
+    assert other.n_waiting == 2
+    other.restore(arrays, payload)
+    assert other.n_waiting == 0
 
 
 def test_values_of_people_are_not_shown():

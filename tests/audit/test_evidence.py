@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from shoal.audit.evidence import Evidence
 from shoal.audit.trace import read_trace
@@ -106,3 +107,30 @@ def test_who_joins_at_the_moment_of_the_release_still_joins(world: World) -> Non
     swap(world, 5, 1)  # now first in the output
     groups = evidence(world).classes[1]
     assert groups.rows[: groups.starts[1]].tolist()[3:] == [0]
+
+
+def test_a_row_without_its_own_line_has_none(world: World) -> None:
+    world.trace.remove(world.line(2))
+    world.line(3)["seq"] = world.line(4)["seq"]
+    found = evidence(world)
+    lines = [world.trace.index(world.line(row)) for row in (1, 0, 5, 10, 9)]
+    assert found.line.tolist() == [*lines[:2], -1, -1, -1, *lines[2:]]
+    assert not found.fits
+
+
+def test_what_isnt_said_is_nothing(world: World) -> None:
+    found = evidence(world)
+    assert (found.n_unreadable, found.files, found.reuse) == (0, (), None)
+    assert np.isnan(found.since)
+    # Without the original there are no lines of it either.
+    assert [part.tolist() for part in found.originals] == [[], []]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_suppressed_row_is_in_no_group_wherever_its_line_is(world: World, place: int) -> None:
+    line = world.line(6)
+    world.trace.remove(line)
+    world.trace.insert(place % (len(world.trace) + 1), line)
+    line["seq"] = len(world.published)
+    world.published.append(dict(world.published[0]))
+    assert np.flatnonzero(~evidence(world).in_group).tolist() == [line["seq"]]

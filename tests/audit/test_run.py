@@ -12,8 +12,16 @@ import pytest
 
 from shoal.audit import audit
 from shoal.audit.criteria import registry
+from shoal.audit.run import _check_cells
 from shoal.errors import JobError, ParameterError
-from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity, Policy
+from shoal.spec.policy import (
+    Criterion,
+    DistinctLDiversity,
+    KAnonymity,
+    Policy,
+    Window,
+    ZAnonymity,
+)
 from tests.audit.world import EACH_ROW, SCHEMA, World
 
 K = "k-anonymity"
@@ -354,3 +362,30 @@ def test_reuses_that_left_with_few_people_are_counted_and_said_to_be_found(world
     found = world.report()["grouping"]
     assert found.figures["n_reuses_with_few"] == 0
     assert "reads off" not in found.detail
+
+
+@pytest.mark.parametrize(
+    "options", [{"pseudonym": True}, {"time": 5.0}, {"rotate": 5.0}, {"count": "all of them"}]
+)
+def test_what_is_of_z_anonymity_alone_is_refused_elsewhere(
+    world: World, options: dict[str, object]
+) -> None:
+    world.options |= options
+    with pytest.raises((JobError, ParameterError)):
+        world.report()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"time": -1.0}, {"time": np.inf}, {"time": np.nan}, {"pseudonym": True, "rotate": 0.0},
+        {"pseudonym": True, "rotate": -1.0}, {"pseudonym": True, "rotate": np.inf},
+        {"rotate": 60.0}, {"count": "all of them"},
+    ],
+)  # fmt: skip
+def test_what_z_anonymity_cant_mean_is_refused(wrong: dict[str, object]) -> None:
+    policy = Policy(ZAnonymity(2), window=Window(seconds=60))
+    right = {"count": "residual", "pseudonym": False, "rotate": None, "time": None}
+    with pytest.raises((JobError, ParameterError)):
+        _check_cells(policy, **right | wrong)  # type: ignore[arg-type]
+    _check_cells(policy, "residual", pseudonym=True, rotate=60.0, time=0.0)

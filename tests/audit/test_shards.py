@@ -184,3 +184,18 @@ def test_each_break_is_found_and_nothing_else(
     change(shards)
     assert shards.broken() == {promise} | ALSO.get(change, set())
     assert reported in shards.report()[promise].detail
+
+
+@pytest.mark.parametrize(("told", "verdict"), [(15.0, "kept"), (14.0, "broken"), (21.0, "broken")])
+def test_a_shard_has_a_latest_time_of_its_own(shards: World, told: float, verdict: str) -> None:
+    """Row 3 is the first of the south; its time lies before those of the north."""
+    shards.delay = None
+    shards.original[3]["at"] = 15.0
+    shards.line(3)["arrived_s"] = told
+    assert shards.report()["arrival"].verdict == verdict
+
+
+@pytest.mark.parametrize("column", ["age", "city"])
+def test_a_row_without_a_value_puts_its_shard_nowhere(shards: World, column: str) -> None:
+    shards.original[4][column] = None
+    assert shards.report()["arrival"].figures["n_mixed_shards"] == 0

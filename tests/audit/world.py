@@ -13,7 +13,15 @@ import pyarrow as pa
 
 from shoal.audit import Report, audit
 from shoal.spec.hierarchy import Hierarchy, Range
-from shoal.spec.policy import Criterion, Delay, DistinctLDiversity, KAnonymity, Missing, Policy
+from shoal.spec.policy import (
+    Criterion,
+    Delay,
+    DistinctLDiversity,
+    KAnonymity,
+    Missing,
+    Policy,
+    Window,
+)
 from shoal.spec.schema import Quasi, Schema, Sensitive
 
 CITIES = Hierarchy.from_dict({"Any": {"North": ["Oslo", "Turku"], "South": ["Rome", "Bari"]}})
@@ -78,12 +86,13 @@ class World:
     )
     delay: Delay | None = field(default_factory=lambda: Delay(rows=4, seconds=40.0))
     missing: Missing = "quarantine"
+    window: Window | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     def report(self, *, trace: bool = True, original: bool = True) -> Report:
         return audit(
             self.schema,
-            Policy(*self.criteria, delay=self.delay, missing=self.missing),
+            Policy(*self.criteria, delay=self.delay, missing=self.missing, window=self.window),
             pa.Table.from_pylist(self.published) if self.published else EMPTY,
             trace=pa.Table.from_pylist(self.trace) if trace else None,
             original=pa.Table.from_pylist(self.original) if original else None,

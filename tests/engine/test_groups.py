@@ -56,6 +56,12 @@ def test_the_shape_of_a_group_knows_who_lacks_what() -> None:
     assert box.loss == 1.0
 
 
+def test_one_member_has_the_shape_of_its_own_values() -> None:
+    box, lo, hi = shape(SPACE.sides, SPACE.shown, ring(*ROWS), np.array([2]))
+    assert (lo.tolist(), hi.tolist()) == ([70.0, 3.0], [70.0, 3.0])
+    assert (box.loss, box.n_rows, box.n_subjects, box.gaps) == (0.0, 1, 1, 0)
+
+
 def test_no_members_have_no_shape() -> None:
     box, lo, hi = shape(SPACE.sides, SPACE.shown, ring(*ROWS), np.empty(0, np.int64))
     assert box.loss == np.inf

@@ -114,6 +114,45 @@ def test_the_row_that_comes_tells_when_it_is(kind: Any, times: tuple[float, floa
 
 
 @WINDOW
+@pytest.mark.parametrize("times", [(np.nan, np.nan, 5.0), (5.0, 5.0, np.nan)])
+def test_the_row_for_which_there_is_no_room_tells_when_it_is(
+    kind: Any, times: tuple[float, float, float]
+) -> None:
+    rows = stream([(20, "a"), (30, "a"), (40, "a")], policy(2, 100))
+    decided = rows.start(kind(capacity=2)).push(rows.codes._replace(times=np.array(times)))
+    assert outcomes(decided) == {0: "suppressed"}
+    assert decided.published.tolist() == [2]
+    assert decided.published_s.tolist() == pytest.approx([times[2]], nan_ok=True)
+
+
+@WINDOW
+def test_a_delay_may_be_a_fraction_of_a_second(kind: Any) -> None:
+    found = []
+    for seconds in (8.0, 0.5):
+        rows = crowd(60, 9, Policy(KAnonymity(3), delay=Delay(seconds=seconds)))
+        # In pairs, so that a row is due when another one has come.
+        times = np.arange(60) // 2 * seconds / 4
+        decided = rows.start(kind()).push(rows.codes._replace(times=times))
+        moments = (decided.published_s / seconds).tolist()
+        found.append((decided.rows.tolist(), decided.published.tolist(), moments))
+    assert found[0] == found[1]
+    assert found[0][0]
+
+
+@WINDOW
+@pytest.mark.parametrize("seconds", [0.5, 8.0])
+def test_a_row_that_comes_too_late_is_decided_before_the_next_one_comes(
+    kind: Any, seconds: float
+) -> None:
+    rows = stream([(20, "a"), (30, "b")], Policy(KAnonymity(2), delay=Delay(seconds=seconds)))
+    engine = rows.start(kind())
+    engine.advance(100.0)
+    decided = engine.push(rows.codes._replace(times=np.array([1.0, 2.0])))
+    assert outcomes(decided) == {0: "suppressed", 1: "suppressed"}
+    assert decided.published.tolist() == [0, 1]
+
+
+@WINDOW
 def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
     rows = [(20, "a"), (20, "b"), (90, "c"), (91, "d"), (92, "e")]
     decided = play(kind(), stream(rows, policy(2, 100)))
@@ -121,6 +160,16 @@ def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
     assert len(set(decided.instants.tolist())) == 1
     alone = play(kind(), stream(rows[:2], policy(3, 100)))
     assert set(outcomes(alone).values()) == {"suppressed"}
+
+
+@WINDOW
+def test_the_end_is_an_instant_of_its_own(kind: Any) -> None:
+    """What is shuffled must not mix rows of the end with those that left before."""
+    rows = crowd(60, 30, policy(3, 20))
+    engine = rows.start(kind())
+    before, end = engine.push(rows.codes), engine.flush()
+    assert len(set(end.instants.tolist())) == 1
+    assert max(before.instants) < min(end.instants)
 
 
 @WINDOW
@@ -153,6 +202,16 @@ def test_the_best_covering_group_is_always_the_same_one(kind: Any) -> None:
     reused = decided.boxes[decided.outcomes == Outcome.reuse]
     assert len(reused) == 19
     assert set(decided.lo[reused, 0].tolist()) == {45.0}
+
+
+@WINDOW
+def test_company_is_one_row_of_each_further_person(kind: Any) -> None:
+    """Row 4 may join the first group, with row 6: row 5 is of the same person, and waits."""
+    rows = [(20, "a"), (40, "b"), (99, "x"), (99, "y"), (30, "t"), (30, "t"), (30, "n"), (30, "o")]
+    decided = before_the_end(kind(kept=50), stream(rows, policy(2, 3)))
+    assert outcomes(decided) == {
+        0: "group", 1: "group", 2: "group", 3: "group", 4: "reuse", 6: "reuse",
+    }  # fmt: skip
 
 
 @WINDOW

@@ -16,9 +16,11 @@ _DUE_ROWS = (
     "tests/algorithms/test_by_count.py::test_groups_get_older_by_rows_or_by_rounds",
     "tests/algorithms/test_on_deadline_equals_twin.py::test_worked_examples_on_engines",
 )
+#: Without the forgeries: they take longer than all others together, because they forge files.
 _AUDIT = (
     "tests/audit/test_breaks.py",
-    "tests/audit/test_forgeries.py",
+    "tests/audit/test_said.py",
+    "tests/audit/test_shards.py",
     "tests/audit/test_run.py",
 )
 _STATE = "tests/run/state/test_"
@@ -51,7 +53,13 @@ TESTS: dict[str, tuple[str, ...]] = {
     "engine/kernels/emd.py": (f"{_KERNELS}emd.py", f"{_KERNELS}measured.py"),
     "engine/kernels/window_counts.py": (f"{_KERNELS}window_counts.py", f"{_KERNELS}measured.py"),
     # Deadlines, rows that are due, held rows, kept groups.
-    "engine/deadlines.py": _DUE_ROWS,
+    "engine/deadlines.py": (
+        *_DUE_ROWS,
+        "tests/algorithms/test_against_a_window.py"
+        "::test_a_row_must_not_be_held_for_longer_than_its_window",
+        "tests/engine/rtree/test_engine.py"
+        "::test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay",
+    ),
     "engine/on_deadline.py": _DUE_ROWS,
     "engine/groups.py": ("tests/engine/test_groups.py", *_DUE_ROWS),
     "engine/kernels/held.py": (
@@ -71,12 +79,17 @@ TESTS: dict[str, tuple[str, ...]] = {
     "run/state/store.py": (f"{_STATE}store.py", f"{_STATE}checkpoint.py"),
     "run/state/checkpoint.py": (f"{_STATE}checkpoint.py", f"{_STATE}store.py"),
     "run/recovery.py": (
+        "tests/run/test_checkpointer.py",
         "tests/run/test_recovery.py",
         f"{_STATE}store.py",
         "tests/job/test_changing.py",
     ),
     # The audit, which shares no code with the engines.
-    **_checker("k_anonymity"),
+    **_audit(
+        "criteria/k_anonymity",
+        "tests/audit/criteria/test_k_anonymity.py",
+        "tests/audit/test_missing.py",
+    ),
     **_checker("diversity"),
     **_checker("distinct_l", "diversity"),
     **_checker("entropy_l", "diversity"),
@@ -85,16 +98,16 @@ TESTS: dict[str, tuple[str, ...]] = {
     **_checker("closeness"),
     **_checker("likeness"),
     **_checker("disclosure"),
-    **_checker("moments", "moments", "closeness"),
+    **_checker("moments", "moments", "closeness", "measured"),
     **_checker("sensitive_values"),
     **_checker("window_counts", "window_counts", "measured"),
     **_audit("arrival", "tests/audit/test_arrival.py"),
     "audit/changes.py": ("tests/audit/test_changes.py",),
-    **_audit("conservation"),
-    **_audit("cover"),
+    **_audit("conservation", "tests/audit/test_quarantine.py"),
+    **_audit("cover", "tests/audit/test_missing.py"),
     **_audit("delay"),
-    **_audit("grouping"),
-    **_audit("suppression"),
-    **_audit("evidence", "tests/audit/test_evidence.py"),
-    **_audit("run"),
+    **_audit("grouping", "tests/audit/test_missing.py"),
+    **_audit("suppression", "tests/audit/test_company.py"),
+    **_audit("evidence", "tests/audit/test_evidence.py", "tests/audit/test_missing.py"),
+    **_audit("run", "tests/audit/test_forgeries.py"),
 }

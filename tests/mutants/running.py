@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import hypothesis
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import Phase, settings
 
 __all__ = ["Job", "Result", "limit", "run_all"]
 
@@ -31,7 +31,7 @@ LEAST_SECONDS = 10
 #: The most bytes of memory: a loop that never ends may fill it.
 MEMORY = 6 << 30
 #: Imported before the forks; naming them here is their use.
-PRELOADED = (hypothesis, np, pa)
+PRELOADED = (np, pa)
 
 
 class Job(NamedTuple):
@@ -135,6 +135,9 @@ def _test(tree: _Tree, job: Job) -> int:
         # What Hypothesis remembers of one mutant isn't for the next one.
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tree.folder / "hypothesis"),
     }
+    # That an example fails is enough: to look for a smaller one takes longer than all the rest.
+    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
+    settings.load_profile("mutants")
     options = ["-q", "-x", "--hypothesis-seed=0", "-m", "not nightly", "--tb=line"]
     for plugin in ("cacheprovider", "cov"):
         options += ["-p", f"no:{plugin}"]

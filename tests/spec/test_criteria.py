@@ -103,12 +103,21 @@ def test_t_may_be_nothing_and_more_than_all(t: float) -> None:
         (lambda: SemanticLikeness(1.0, level=1.5), r"SemanticLikeness\.level"),
         (lambda: RangeLikeness(-2.0, epsilon=1.0), r"RangeLikeness\.beta"),
         (lambda: RangeLikeness(1.0, epsilon=-1.0), r"RangeLikeness\.epsilon: .* at least 0"),
+        (
+            lambda: RangeLikeness(1.0, epsilon=1.0, relative="no"),
+            r"RangeLikeness\.relative: must be true or false",
+        ),
         (lambda: DeltaDisclosure(0.0), r"DeltaDisclosure\.delta: must be a finite number above 0"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(make: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         make()
+
+
+def test_the_largest_parameter_is_taken() -> None:
+    assert KAnonymity(10**9).k == 10**9
+    assert EnhancedLikeness(1e9).beta == 1e9
 
 
 @pytest.mark.parametrize(

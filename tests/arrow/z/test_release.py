@@ -13,7 +13,7 @@ from shoal.arrow.order import Departures
 from shoal.arrow.pseudonyms import Pseudonym
 from shoal.arrow.release import Publish
 from shoal.arrow.z.release import ZPublisher, _used
-from shoal.errors import JobError
+from shoal.errors import JobError, ParameterError
 from shoal.spec.hierarchy import Range
 from shoal.spec.ladder import Open, Path
 from shoal.spec.policy import KAnonymity, Policy, Window, ZAnonymity
@@ -187,6 +187,14 @@ def test_what_z_anonymity_cant_publish_is_refused(how, schema, says):
 @pytest.mark.parametrize("how", [{}, {"time": 0}, {"time": 3600, "pseudonym": Pseudonym(60)}])
 def test_what_z_anonymity_can_publish(how):
     Publish(suppressed="root", **how).check(POLICY, SCHEMA)
+
+
+def test_a_trace_that_would_undo_pseudonyms_must_be_asked_for():
+    named = Publish(pseudonym=Pseudonym(60))
+    with pytest.raises(ParameterError, match="would undo the pseudonyms"):
+        named.check_trace()
+    named.check_trace(undo_pseudonyms=True)
+    Publish().check_trace()
 
 
 def test_labels_are_numbered_as_they_are_published():

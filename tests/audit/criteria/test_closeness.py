@@ -160,6 +160,12 @@ def test_counts_that_need_more_than_64_bits() -> None:
     assert ordered(inside, beside).tolist() == [0.5]
 
 
+def test_of_two_values_one_can_be_moved_to_the_other_and_of_one_none() -> None:
+    assert ordered(np.array([[2, 0]]), np.array([[1, 1]])).tolist() == [0.5]
+    assert ordered(np.array([[0, 2, 0]]), np.array([[1, 1, 0]])).tolist() == [0.5]
+    assert ordered(np.array([[2]]), np.array([[3]])).tolist() == [0.0]
+
+
 # -- forms for which all values are alike ----------------------------------------------------------
 
 #: The distance of shares from others, in words of the definition.
@@ -195,6 +201,20 @@ def test_half_of_a_window_of_two_values(kind: type[Closeness]) -> None:
     verdict = alike(kind, distance * 0.999, *groups)
     assert verdict.verdict == "broken"
     assert verdict.figures["n_groups_beyond"] == 2
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_distance_may_be_off_by_rounding(kind: type[Closeness]) -> None:
+    distance = FORMS[kind]([1.0, 0.0], [0.5, 0.5])
+    assert alike(kind, distance * (1 - 1e-12), ["x", "x"], ["y", "y"]).verdict == "kept"
+    assert alike(kind, distance * (1 - 1e-8), ["x", "x"], ["y", "y"]).verdict == "broken"
+
+
+def test_a_distance_above_1_is_compared_with_t() -> None:
+    """0.8 times the root of 2."""
+    groups = ["x"], ["y"] * 4
+    assert alike(EuclideanCloseness, 1.1, *groups).verdict == "broken"
+    assert alike(EuclideanCloseness, 1.14, *groups).verdict == "kept"
 
 
 @pytest.mark.parametrize("kind", FORMS)

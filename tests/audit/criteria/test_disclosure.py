@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit import Verdict
+from shoal.audit.criteria.disclosure import disclosed
 from shoal.spec.policy import DeltaDisclosure
 from tests.audit.criteria.measured_world import disclosure, run, table
 
@@ -33,7 +35,14 @@ def test_more_and_less_count_alike() -> None:
     verdict = disclose(0.41, *groups)
     assert verdict.verdict == "kept"
     assert verdict.figures[WORST] == pytest.approx(math.log(1.5))
-    assert disclose(0.40, *groups).verdict == "broken"
+    assert disclose(math.log(1.5) * (1 - 1e-12), *groups).verdict == "kept"
+    verdict = disclose(0.40, *groups)
+    assert verdict.verdict == "broken"
+    assert verdict.detail.endswith("; disclosure 0.4055 at worst, by subjects 0.4055")
+
+
+def test_a_value_on_neither_side_discloses_nothing() -> None:
+    assert disclosed(np.array([[1, 0, 1]]), np.array([[5, 0, 5]])).tolist() == [0.0]
 
 
 def test_one_value_discloses_nothing() -> None:

@@ -283,3 +283,13 @@ def test_each_attribute_has_its_own_verdict() -> None:
     report = audit(schema, Policy(DistinctLDiversity(2, attribute="disease")), table)
     with pytest.raises(KeyError):
         report["distinct l-diversity of pay"]
+
+
+def test_the_most_frequent_value_must_stay_below_the_bound_and_not_reach_it() -> None:
+    """Of five people three have one value: 3 < c * 2."""
+    rows: list[Row] = [(0, "x" if who < 3 else "y", who) for who in range(5)]
+    assert judge(RecursiveLDiversity(2, c=1.5), rows, 5).verdict == "broken"
+    verdict = judge(RecursiveLDiversity(2, c=1.75), rows, 5)
+    assert verdict.verdict == "kept"
+    assert verdict.figures["worst_group_largest_to_tail_by_rows"] == 1.5
+    assert verdict.figures["worst_group_largest_to_tail_by_subjects"] == 1.5

@@ -3,11 +3,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit import Verdict
+from shoal.audit.criteria.likeness import _gained
 from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import (
     BasicLikeness,
@@ -168,3 +170,12 @@ def agrees(
     assert verdict.verdict == ("kept" if good else "broken")
     most = max(gain for group in groups for gain, _ in gains(criterion, group, beside, domain))
     assert verdict.figures[WORST] == pytest.approx(most, abs=1e-12)
+
+
+@pytest.mark.parametrize("capped", [True, False])
+def test_a_value_on_neither_side_gains_nothing(capped: bool) -> None:
+    inside, beside = np.array([[1, 0, 1]]), np.array([[2, 0, 2]])
+    sums = np.array([[2]]), np.array([[4]])
+    allowed, gain = _gained(inside, beside, *sums, 0.5, capped=capped)
+    assert allowed.tolist() == [[True, True, True]]
+    assert gain.tolist() == [[0.0, -1.0, 0.0]]

@@ -45,6 +45,7 @@ def test_numbers_and_leaves_are_in_order() -> None:
     ("domain", "arrived", "n_outside", "n_missing"),
     [
         (Range(0, 9), ["1", "?", "10", "-1", "nan", None, " "], 4, 2),
+        (Range(0, 9), [0, 9, 9.5], 1, 0),
         (Range(0, 9), [1.0, math.nan, None, math.inf], 1, 2),
         (TREE, ["x", "*", "z", None, ""], 2, 2),
         (None, ["x", None, ""], 0, 0),  # missing is a value like any other

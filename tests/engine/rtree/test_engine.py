@@ -275,6 +275,15 @@ def test_a_large_batch_needs_no_room_for_leaves_beyond_the_capacity(name: str) -
     check_whole(run)
 
 
+@FAMILY
+def test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay(name: str) -> None:
+    """While a row comes, one more than that is held."""
+    run = engine(name, 3, delay=Delay(rows=255), **knobs_of(name))
+    run.push(codes([(n % 101, 7) for n in range(700)]))
+    assert run.n_held <= 255 + 1 < len(run.state.tree.loss) == 512
+    check_whole(run)
+
+
 def timed(n: int, n_people: int, seed: int = 4) -> Codes:
     """Rows of people with a home, some seconds apart or at the same second."""
     draw = random.Random(seed)

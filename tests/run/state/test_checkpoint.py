@@ -20,9 +20,12 @@ from shoal.errors import CheckpointError
 from shoal.run.state import checkpoint as form
 from shoal.run.state.checkpoint import FORMAT, MAGIC, checkpoint_bytes, job_of
 from shoal.run.state.heading import DamagedError, make_heading
+from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint
 from tests.examples import examples
 from tests.run.state.world import BATCH, JOB, SEAL, SEALS, names, new_store, path, same, small
+
+STREAM = bytes(form._batch_bytes(BATCH))
 
 # -- there and back ------------------------------------------------------------------------------
 
@@ -159,6 +162,7 @@ def test_a_body_of_anything_is_refused_though_its_checksum_fits(body: bytes) -> 
         ({"facts": {}, "arrays": [["a", 10**14]], "batches": []}, b""),
         ({"facts": {}, "arrays": [["a", 3]], "batches": []}, b"abc"),
         ({"facts": {}, "arrays": [], "batches": [["a", 3]]}, b"abc"),
+        ({"facts": {}, "arrays": [], "batches": [["a", len(STREAM) + 1]]}, STREAM),
         ({"facts": {}, "arrays": [], "batches": []}, b"abc"),
         ({"facts": {}, "arrays": 7, "batches": []}, b""),
         ({"facts": {}}, b""),
@@ -169,6 +173,22 @@ def test_an_index_without_sense_is_refused(tmp_path, index, rest) -> None:
     write_body(tmp_path, len(text).to_bytes(8, "big") + text + rest)
     with pytest.raises(DamagedError, match="its content can't be read"):
         new_store(tmp_path).load(0)
+
+
+def test_a_pickled_array_is_never_read(tmp_path) -> None:
+    """Reading it would run what somebody has written to the folder."""
+    output = io.BytesIO()
+    np.lib.format.write_array(output, np.array([{"a": 1}]), allow_pickle=True)
+    array = output.getvalue()
+    text = json.dumps({"facts": {}, "arrays": [["a", len(array)]], "batches": []}).encode()
+    write_body(tmp_path, len(text).to_bytes(8, "big") + text + array)
+    with pytest.raises(DamagedError, match="its content can't be read"):
+        new_store(tmp_path).load(0)
+
+
+def test_the_blocks_of_a_sealed_body_have_the_size_that_others_expect() -> None:
+    """It isn't in the file: another size is another format."""
+    assert form.BLOCK_BYTES == 2**26
 
 
 def test_an_array_that_claims_to_be_huge_is_refused(tmp_path) -> None:
@@ -200,6 +220,13 @@ def test_a_heading_without_sense_is_refused_though_its_checksum_fits(tmp_path, f
         new_store(tmp_path).load(0)
 
 
+def test_the_heading_says_in_clear_how_often_the_job_has_changed() -> None:
+    for changes, said in (([], None), ([{"to": "k"}, {"to": "l"}], 2)):
+        pieces = checkpoint_bytes(Checkpoint(3, {"changes": changes}), JOB, 1.0, SEAL)
+        heading = form.read_checkpoint_heading(Path("x"), b"".join(map(bytes, pieces)), 3)
+        assert heading.more.get("changes") == said
+
+
 def test_a_heading_without_a_job_is_of_another_job(tmp_path) -> None:
     heading = make_heading(MAGIC, FORMAT, 0, 1.0, None, {})
     assert job_of(heading) == {}
@@ -215,6 +242,33 @@ def test_a_forged_heading_breaks_the_seal(tmp_path) -> None:
     path(tmp_path, 0).write_bytes(forged + hashlib.blake2b(forged, digest_size=32).digest())
     with pytest.raises(DamagedError, match="its seal is broken"):
         new_store(tmp_path, SEAL).load(0)
+
+
+@SEALS
+def test_a_checkpoint_under_another_key_is_the_same(tmp_path, seal) -> None:
+    new_store(tmp_path, seal).save(small(2))
+    file, new = path(tmp_path, 2), Seal(bytes(range(1, 33)))
+    data = file.read_bytes()
+    wrong = SEAL if seal is None else None
+    with pytest.raises(CheckpointError, match="sealed"):
+        list(form.resealed(file, data, 2, wrong, new))
+    file.write_bytes(b"".join(form.resealed(file, data, 2, seal, new)))
+    same(small(2), new_store(tmp_path, new).load(2))
+    with pytest.raises(CheckpointError, match="sealed"):
+        new_store(tmp_path, seal).load(2)
+
+
+def test_what_is_damaged_gets_no_other_key(tmp_path) -> None:
+    """Its checksum would be right afterwards."""
+    new_store(tmp_path, SEAL).save(small())
+    file, new = path(tmp_path, 0), Seal(bytes(range(1, 33)))
+    data = bytearray(file.read_bytes())
+    data[-40] ^= 1
+    with pytest.raises(DamagedError, match="its checksum doesn't match"):
+        list(form.resealed(file, bytes(data), 0, SEAL, new))
+    data[-32:] = hashlib.blake2b(data[:-32], digest_size=32).digest()
+    with pytest.raises(DamagedError, match="its seal is broken"):
+        list(form.resealed(file, bytes(data), 0, SEAL, new))
 
 
 def test_the_pieces_are_the_file(tmp_path) -> None:

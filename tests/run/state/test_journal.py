@@ -92,6 +92,20 @@ def test_a_sync_without_news_asks_nothing_of_the_disk(tmp_path, monkeypatch) -> 
     journal.close()
 
 
+def test_its_file_may_have_the_number_of_a_closed_standard_input(tmp_path) -> None:
+    before = os.dup(0)
+    os.close(0)
+    try:
+        journal = Journal(tmp_path, 0, None)
+        assert journal._file == 0
+        journal.sync(journal.append(ENTRIES[0]))
+        journal.close()
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+    assert read(tmp_path) == ENTRIES[:1]
+
+
 @SEALS
 def test_it_continues_after_the_end_of_the_process(tmp_path, seal) -> None:
     for entry in ENTRIES:
@@ -308,6 +322,9 @@ def test_a_segment_that_cant_be_begun_fails_the_journal(tmp_path) -> None:
         journal.roll(1)
     with pytest.raises(ResourceError, match="journal-0000000001"):
         journal.append(ENTRIES[1])
+    # Nothing is pending, but whoever syncs must not believe that the journal goes on.
+    with pytest.raises(ResourceError, match="journal-0000000001"):
+        journal.sync()
     journal.close()
     assert read(tmp_path) == ENTRIES[:1]
     (tmp_path / "journal-0000000001.partial").rmdir()

@@ -45,6 +45,30 @@ def test_no_flipped_bit_gives_other_entries(tmp_path, seal) -> None:
 
 
 @SEALS
+def test_a_broken_record_is_damage_only_if_a_whole_one_follows(tmp_path, seal) -> None:
+    write(tmp_path, ENTRIES, seal=seal)
+    path = segment_path(tmp_path, 0)
+    whole = path.read_bytes()
+    ends = [len(Segment(path, 0).heading.raw), *(end for _, end in Segment(path, 0).records())]
+    for i in range(len(ENTRIES)):
+        data = bytearray(whole)
+        data[ends[i + 1] - 1] ^= 1
+        path.write_bytes(data)
+        if i + 1 == len(ENTRIES):
+            assert read(tmp_path, seal) == ENTRIES[:i]
+        else:
+            with pytest.raises(CheckpointError, match=f"record {i} is broken, and others follow"):
+                read(tmp_path, seal)
+    # What a crash has left may look like the beginning of another record.
+    torn = whole[ends[0] : ends[1] - 1]
+    path.write_bytes(whole + torn + torn)
+    assert read(tmp_path, seal) == ENTRIES
+    segment = Segment(path, 0)
+    assert list(segment.entries(seal)) == ENTRIES
+    assert (segment.n_torn, segment.end) == (2 * len(torn), len(whole))
+
+
+@SEALS
 def test_a_rolled_segment_that_is_cut_off_is_refused(tmp_path, seal) -> None:
     write(tmp_path, ENTRIES[:3], ENTRIES[3:], seal=seal)
     path = segment_path(tmp_path, 0)
@@ -189,6 +213,16 @@ def test_a_secret_of_pseudonyms_comes_back_and_is_in_no_message(tmp_path, seal) 
     stored = segment_path(tmp_path, 0).read_bytes()
     assert (secret.hex().encode() in stored) == (seal is None)
     assert secret not in stored
+
+
+@SEALS
+@pytest.mark.parametrize("secret", [b"", bytes(range(32))])
+def test_what_was_received_comes_back(tmp_path, seal, secret) -> None:
+    data = b"\xff\x00" + b'{"person": "canary"}\n' * 3
+    entry = Read((Span("http", 0, 3),), 1.0, 2.0, secret, data)
+    write(tmp_path, [entry], seal=seal)
+    assert read(tmp_path, seal) == [entry]
+    assert "canary" not in repr(entry)
 
 
 @pytest.mark.parametrize("secret", ['"xyz"', "7", "null", '"00", "00"'])

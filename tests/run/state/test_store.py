@@ -92,6 +92,13 @@ def test_two_are_kept_with_their_segments(tmp_path) -> None:
     assert list(read_journal(tmp_path, 3, None)) == [Flush(3.0), Flush(4.0)]
 
 
+def test_a_store_that_has_read_none_keeps_the_newest(tmp_path) -> None:
+    with_journal(tmp_path, None, range(3))
+    store = new_store(tmp_path)
+    store.save(small(3))
+    assert store.numbers() == [2, 3]
+
+
 def test_a_number_that_is_there_or_older_is_refused(tmp_path) -> None:
     store = new_store(tmp_path)
     store.save(small(0))
@@ -237,6 +244,24 @@ def test_nothing_to_fall_back_to(tmp_path) -> None:
         store.latest(fall_back=True)
 
 
+def test_a_gap_in_the_journal_isnt_stepped_over(tmp_path) -> None:
+    store = with_journal(tmp_path, None, range(3))
+    older = [path(tmp_path, 1), path_of(tmp_path, SEGMENT, 1)]
+    whole = [file.read_bytes() for file in older]
+    journal = Journal(tmp_path, 2, None)
+    journal.roll(3)
+    journal.close()
+    store.save(small(3))
+    for file, data in zip(older, whole, strict=True):
+        file.write_bytes(data)
+    path(tmp_path, 3).write_bytes(b"")
+    same(small(2), store.latest(fall_back=True))
+    # Checkpoint 1 has its segment, but what followed that is gone.
+    path_of(tmp_path, SEGMENT, 2).unlink()
+    with pytest.raises(CheckpointError, match="None before it"):
+        store.latest(fall_back=True)
+
+
 def test_a_refusal_isnt_fixed_by_falling_back(tmp_path) -> None:
     with_journal(tmp_path, None, range(3))
     with pytest.raises(CheckpointError, match="was taken under another job"):
@@ -318,6 +343,16 @@ def test_a_changed_job_is_reported_by_its_sections(tmp_path, job, what) -> None:
     with pytest.raises(CheckpointError, match=what + r".*Restore that job, or drain") as caught:
         new_store(tmp_path, job=job).latest()
     assert caught.value.exit_code == 5
+
+
+@pytest.mark.parametrize("name", ["input", "output", "algorithm"])
+def test_only_of_endpoints_it_is_said_how_they_are_compared(tmp_path, name) -> None:
+    new_store(tmp_path).save(small())
+    with pytest.raises(CheckpointError) as caught:
+        new_store(tmp_path, job={**JOB, name: "z"}).latest()
+    assert ("are compared by format and by their place" in str(caught.value)) == (
+        name != "algorithm"
+    )
 
 
 def test_what_the_disk_cant_read_any_more_is_damaged(tmp_path, monkeypatch) -> None:

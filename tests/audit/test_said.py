@@ -1,0 +1,225 @@
+"""What the audit says of each break, in whole: a verdict may have several reasons, and each counts.
+
+`test_breaks` asks which promises are broken. A reason that is missing, or a wrong count, shows only
+in the words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shoal.audit.grouping import _named
+from shoal.spec.criteria import BasicLikeness, KAnonymity
+from shoal.spec.hierarchy import Range
+from shoal.spec.policy import Window
+from shoal.spec.schema import Schema, Sensitive
+from tests.audit import test_breaks as breaks
+from tests.audit.world import SCHEMA, World
+
+SAID = [
+    ("late_by_a_row", "delay", "1 rows were held for more than 4 rows (the longest for 5.0)"),
+    (
+        "late_by_a_second",
+        "delay",
+        "1 rows were held for more than 40.0 seconds (the longest for 41.0)",
+    ),
+    (
+        "held_for_too_many_rows",
+        "delay",
+        "1 rows were held for more than 4 rows (the longest for 6.0)",
+    ),
+    (
+        "held_for_too_many_seconds",
+        "delay",
+        "1 rows were held for more than 40.0 seconds (the longest for 60.0)",
+    ),
+    (
+        "decided_before_it_came",
+        "delay",
+        "1 rows were decided before they arrived, by their rows",
+    ),
+    (
+        "decided_before_its_time",
+        "delay",
+        "1 rows were decided before they arrived, by their seconds",
+    ),
+    ("no_moment", "delay", "1 decided rows have no moment of arrival or decision"),
+    ("wrong_arrival", "conservation", "1 lines have a wrong position of arrival"),
+    ("quarantined_but_arrived", "conservation", "1 lines have a wrong position of arrival"),
+    (
+        "two_rows_in_one_place",
+        "conservation",
+        "1 places in the output are those of several rows; "
+        "the output has 8 rows, the trace tells of 9",
+    ),
+    ("a_place_of_nobody", "conservation", "1 places in the output are those of no row"),
+    (
+        "a_line_without_a_row",
+        "conservation",
+        "1 lines of the trace have no row; 11 lines have a wrong position of arrival; "
+        "the input has 11 rows, the trace 12",
+    ),
+    ("doubled_in_the_output", "conservation", "the output has 9 rows, the trace tells of 8"),
+    (
+        "published_twice",
+        "conservation",
+        "1 rows have more than one line in the trace; 9 lines have a wrong position of arrival; "
+        "the input has 11 rows, the trace 12",
+    ),
+    ("published_in_two_boxes", "cover", "1 rows were published with more than one box"),
+    ("lost_from_the_output", "conservation", "the output has 8 rows, the trace tells of 9"),
+    (
+        "lost_from_the_trace",
+        "conservation",
+        "1 rows have no line in the trace; 3 lines have a wrong position of arrival; "
+        "the input has 11 rows, the trace 10",
+    ),
+    ("lost_at_the_end", "conservation", "the input has 12 rows, the trace 11"),
+    (
+        "called_published_but_absent",
+        "conservation",
+        "1 rows are called published but have no place in the output",
+    ),
+    ("unknown_outcome", "conservation", "1 lines of the trace have no known outcome"),
+    (
+        "quarantined_in_the_output",
+        "conservation",
+        "1 quarantined or held rows have a place in the output; "
+        "1 rows are called quarantined and nothing is wrong with them",
+    ),
+    ("other_quarantine", "conservation", "the quarantine has 2 rows, the trace tells of 1"),
+    ("a_number_outside_its_box", "cover", "in 1 rows column age doesn't cover the original"),
+    ("a_category_outside_its_box", "cover", "in 1 rows column city doesn't cover the original"),
+    ("an_original_that_is_missing", "cover", "in 1 rows column city doesn't cover the original"),
+    ("another_sensitive_value", "cover", "in 1 rows column disease isn't as in the original"),
+    ("another_kept_value", "cover", "in 1 rows column visits isn't as in the original"),
+    (
+        "another_subject",
+        "cover",
+        "in 1 lines the trace names another subject than the original",
+    ),
+    (
+        "reuse_in_another_box",
+        "grouping",
+        "1 reuses have another box than the group they join",
+    ),
+    ("reuse_of_no_group", "grouping", "1 reuses join a group that was never released"),
+    ("reuse_before_its_group", "grouping", "1 reuses join a group before it was released"),
+    ("a_group_with_two_boxes", "grouping", "1 groups have more than one box (groups 0)"),
+    ("a_group_in_two_parts", "grouping", "1 groups were released in parts (groups 1)"),
+    ("published_without_group", "grouping", "1 published rows have no group"),
+    ("suppressed_with_group", "grouping", "1 rows that weren't published have a group"),
+    ("suppressed_but_shown", "suppression", "1 suppressed rows are in the output"),
+]
+
+NEEDLESS = "1 of them, though enough others were held for a group"
+
+
+def said(world: World, promise: str) -> str:
+    (verdict,) = [v for v in world.report().verdicts if v.name == promise]
+    return verdict.detail
+
+
+@pytest.mark.parametrize(("change", "promise", "words"), SAID, ids=[one[0] for one in SAID])
+def test_each_reason_is_said_and_no_other(
+    world: World, change: str, promise: str, words: str
+) -> None:
+    getattr(breaks, change)(world)
+    assert said(world, promise) == words
+
+
+def show(world: World, row: dict[str, Any], place: int) -> None:
+    """Publish the suppressed row."""
+    world.published.insert(place, row)
+    for line in world.trace:
+        if line["seq"] is not None and line["seq"] >= place:
+            line["seq"] += 1
+    world.line(6)["seq"] = place
+
+
+@pytest.mark.parametrize("arrived", [0, 1])
+def test_a_quarantined_row_has_no_position_of_arrival_at_all(world: World, arrived: int) -> None:
+    world.line(7)["arrived"] = arrived
+    assert said(world, "conservation") == "1 lines have a wrong position of arrival"
+
+
+@pytest.mark.parametrize("place", [0, 8])
+def test_a_suppressed_row_is_found_in_every_place(world: World, place: int) -> None:
+    show(world, dict(world.published[0]), place)
+    assert said(world, "suppression") == "1 suppressed rows are in the output"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (None, "each of 1 suppressed rows is a row of roots and nulls; " + NEEDLESS),
+        ("absent", "1 suppressed rows aren't in the output, where they should be roots"),
+        ("labelled", "1 suppressed rows in the output hold more than roots and nulls"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 8])
+def test_suppressed_rows_that_are_published_as_roots(
+    world: World, change: str | None, words: str, place: int
+) -> None:
+    world.options["suppressed"] = "root"
+    if change != "absent":
+        roots = {"age": "[0, 99]", "city": "Any", "disease": None, "visits": None}
+        show(world, roots | ({"disease": "flu"} if change == "labelled" else {}), place)
+    assert said(world, "suppression") == words
+    assert ("suppression" in world.broken()) == (change is not None)
+
+
+def test_what_is_counted_where_all_is_kept(world: World) -> None:
+    found = {v.name: dict(v.figures) for v in world.report().verdicts}
+    assert found["conservation"] == {
+        "n_in": 11, "n_out": 8, "n_group": 7, "n_reuse": 1, "n_suppressed": 1, "n_quarantined": 1,
+        "n_held": 1, "n_unexplained": 0,
+    }  # fmt: skip
+    assert found["delay"] == {
+        "longest_rows": 4.0, "n_late_rows": 0, "longest_seconds": 40.0, "n_late_seconds": 0,
+    }  # fmt: skip
+    assert found["grouping"] == {"n_groups": 3, "n_reuses": 1, "n_reuses_with_few": 1}
+    assert found["suppression"] == {"n_suppressed": 1, "n_judged": 1, "n_needless": 1}
+    assert found["cover"] == {"n_compared": 8}
+    assert said(world, "suppression") == (
+        "each of 1 suppressed rows is absent; 1 of them, though enough others were held for a group"
+    )
+    assert said(world, "delay") == "no row was held for more than 4 rows or 40.0 seconds"
+    assert said(world, "conservation") == (
+        "each of 11 rows is accounted for once: "
+        "7 group, 1 reuse, 1 suppressed, 1 quarantined, 1 held"
+    )
+
+
+def test_a_column_that_is_missing_hides_no_other(world: World) -> None:
+    for row in world.published:
+        del row["disease"]
+    breaks.another_kept_value(world)
+    assert said(world, "cover") == "in 1 rows column visits isn't as in the original"
+
+
+@pytest.mark.parametrize("domain", [None, Range(0, 999)])
+def test_values_in_another_spelling_are_the_same_where_shares_are_compared(
+    world: World, domain: Range | None
+) -> None:
+    world.schema = Schema(
+        "person", SCHEMA.quasi, sensitive=[Sensitive("disease", domain)], keep=["visits"], time="at"
+    )
+    for row in world.published:
+        row["disease"] = "7.5"
+    for row in world.original:
+        row["disease"] = "7.50"
+    world.criteria = [KAnonymity(2)]
+    assert said(world, "cover") == "in 8 rows column disease isn't as in the original"
+    world.criteria, world.window = [KAnonymity(2), BasicLikeness(9.0)], Window(rows=100)
+    assert said(world, "cover") == "each of 8 published rows covers its original"
+    world.original[0]["disease"] = "7.51"
+    assert said(world, "cover") == "in 1 rows column disease isn't as in the original"
+
+
+def test_three_groups_are_named() -> None:
+    assert _named(np.arange(3)) == "groups 0, 1, 2"
+    assert _named(np.arange(4)) == "groups 0, 1, 2, …"
