@@ -44,7 +44,7 @@ class Sizes:
     file_rows: int = 300_000
     thread_rows: int = 200_000
     thread_delays: tuple[int, ...] = (2_000, 10_000, 50_000)
-    thread_repeats: int = 2
+    thread_repeats: int = 5
     #: Enough rows to fill all queues between reading and writing.
     short_rows: int = 300_000
     file_k: int = 100
