@@ -32,6 +32,7 @@ __all__ = [
     "is_number",
     "is_text",
     "mask",
+    "not_finite_alike",
     "numbers",
     "positions",
     "same",
@@ -286,6 +287,24 @@ def same(one: Array, other: Array) -> NDArray[np.bool_]:
                 [a == b for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)], np.bool_
             )
     return equal | nulls
+
+
+def not_finite_alike(shown: Array, given: Array) -> NDArray[np.bool_]:
+    """Return where a number that isn't finite is published as text has it.
+
+    JSON has no infinities and no NaN, and writes null; CSV writes ``nan``, which is no number.
+
+    >>> not_finite_alike(pa.array([None, "nan", "7"]), pa.array([np.inf, np.nan, np.nan])).tolist()
+    [True, True, False]
+    """
+    if not is_number(given.type):
+        return np.zeros(len(given), np.bool_)
+    values = numbers(given)
+    alike = mask(pc.is_null(shown)) & mask(pc.is_valid(given)) & ~np.isfinite(values)
+    if is_text(shown.type):
+        is_nan = mask(pc.equal(pc.utf8_lower(shown), "nan").fill_null(False))
+        alike |= is_nan & mask(pc.is_valid(given)) & np.isnan(values)
+    return np.asarray(alike, dtype=np.bool_)
 
 
 def _equal_numbers(one: Array, other: Array) -> NDArray[np.bool_]:

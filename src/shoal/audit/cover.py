@@ -9,6 +9,7 @@ from shoal.audit.columns import (
     column,
     is_bytes,
     is_missing,
+    not_finite_alike,
     numbers,
     same,
     shared_codes,
@@ -54,7 +55,8 @@ def check(evidence: Evidence) -> Verdict:
         shown = column(evidence.published, name)
         if shown is None:
             continue
-        equal = same(take(shown, seqs), take(column(original, name), positions))
+        published, given = take(shown, seqs), take(column(original, name), positions)
+        equal = same(published, given) | not_finite_alike(published, given)
         if name in compared:
             equal |= _written_alike(evidence, name, seqs, positions)
         if n := int(np.count_nonzero(~equal)):
