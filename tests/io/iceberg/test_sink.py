@@ -236,6 +236,39 @@ def test_a_table_that_doesnt_fit_is_refused(tmp_path):
         opened(output, mark)
 
 
+@pytest.mark.parametrize(
+    ("columns", "fits"),
+    [
+        ([("age", "string", True), ("ward", "string", True)], None),
+        ([("age", "string", True), ("ward", "long", True)], "column ward\\."),
+        ([("age", "double", True), ("ward", "string", False)], "column age and column ward\\."),
+    ],
+    ids=["fits", "another type", "required"],
+)
+def test_a_table_that_somebody_made_fits_or_is_refused_before_a_row(tmp_path, capfd, columns, fits):
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import DoubleType, LongType, NestedField, StringType
+
+    types = {"string": StringType(), "long": LongType(), "double": DoubleType()}
+    output = lake(tmp_path, rows=1)
+    catalog = module._catalog(output)
+    catalog.create_namespace("public")
+    fields = [
+        NestedField(i + 1, name, types[kind], required=not may_be_missing)
+        for i, (name, kind, may_be_missing) in enumerate(columns)
+    ]
+    catalog.create_table("public.people", Schema(*fields))
+    if fits is None:
+        sink = opened(output, None)
+        sink.write(batch(0, 2))
+        sink.close()
+        assert numbers(output) == [0, 1]
+    else:
+        with pytest.raises(JobError, match="what the job publishes in " + fits):
+            opened(output, None)
+    assert capfd.readouterr().out == ""
+
+
 def test_partitions_are_folders_of_public_columns(tmp_path):
     output = lake(tmp_path, rows=4, partition=["ward"])
     sink = opened(output, None)

@@ -243,6 +243,10 @@ def _open(output: IcebergOutput, schema: pa.Schema) -> Any:
     names = tuple(field.name for field in table.schema().fields)
     if names != tuple(schema.names):
         raise wrong_output(output.where, "has other columns than the job publishes")
+    if wrong := _wrong_types(table, schema):
+        what = f"{output.where} can't have what the job publishes in {' and '.join(wrong)}"
+        fix = "Name another table, or let these columns have the published types, and be optional"
+        raise JobError(Problem("output.iceberg", what, None, fix))
     if any(table.properties.get(name) != value for name, value in NO_RETRIES.items()):
         with table.transaction() as change:
             change.set_properties(NO_RETRIES)
@@ -257,6 +261,27 @@ def _open(output: IcebergOutput, schema: pa.Schema) -> Any:
             for name in output.partition:
                 spec.add_identity(name)
     return table
+
+
+#: Types that the values of another one fit into, and those that are two forms of one.
+_WIDER = {
+    (pa.int32(), pa.int64()), (pa.float32(), pa.float64()), (pa.string(), pa.large_string()),
+    (pa.large_string(), pa.string()), (pa.binary(), pa.large_binary()),
+    (pa.large_binary(), pa.binary()),
+}  # fmt: skip
+
+
+def _wrong_types(table: Any, schema: pa.Schema) -> list[str]:
+    """Return the columns of a table that can't have the published values; each may be missing."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    there = schema_to_pyarrow(table.schema())
+    return [
+        f"column {wanted.name}"
+        for wanted, found in zip(schema, there, strict=True)
+        if not found.nullable
+        or (wanted.type != found.type and (wanted.type, found.type) not in _WIDER)
+    ]
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
