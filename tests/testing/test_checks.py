@@ -230,6 +230,17 @@ class RemembersInputs(CastleEngine):
         return late
 
 
+class UsesBoxesAgain(Spoilt):
+    room = np.zeros((0, 0))
+
+    def spoil(self, d: Decisions) -> Decisions:
+        if self.room.shape[0] < len(d.lo):
+            self.room = np.zeros((1000, d.lo.shape[1]))
+        lo = self.room[: len(d.lo)]
+        lo[:] = d.lo
+        return d._replace(lo=lo)
+
+
 class Chatters(CastleEngine):
     def __repr__(self) -> str:
         return f"Chatters({self.state.held.rows['subject'].tolist()})"
@@ -286,6 +297,7 @@ class WithoutDelay(Castle):
         (checks.check_relabelled, ReadsSubjects, "depends on the codes"),
         (checks.check_inputs, SpoilsInputs, "changed 'values'"),
         (checks.check_inputs, RemembersInputs, "overwritten"),
+        (checks.check_inputs, UsesBoxesAgain, "'lo' of former decisions changes"),
         (checks.check_canary, Chatters, "a subject or a sensitive value"),
         (checks.check_canary, ShowsValues, "a quasi value"),
         (checks.check_canary, TakesAnything, "snapshot of another"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
@@ -38,6 +38,7 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Held
 from shoal.engine.kernels.held_columns import HeldColumns
 from shoal.engine.on_deadline import MARKS, OnDeadlineRules
+from shoal.engine.pool import Pool
 from shoal.engine.space import Space
 from shoal.errors import ParameterError
 from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity
@@ -155,7 +156,7 @@ class FastEngine(HoldingEngine):
             anonymizer.reuse == "best",
         )
         self._joins_last = anonymizer.kept > 0 and anonymizer.joins == "together"
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = Pool(max(1, n - 1), "fast")
         clock = np.zeros(1, CLOCK)
         clock["last_round"] = clock["estimate"] = np.nan
         state = FastState(
@@ -212,9 +213,8 @@ class FastEngine(HoldingEngine):
         Plain Python holds its lock all the time, and gains nothing by threads.
         """
         n = min(len(self.state.draws), 1 if IS_PLAIN else _n_processors()) - 1
-        if n > 0 and self._threads is None:
-            self._threads = ThreadPoolExecutor(n, "fast")
-        return [self._threads.submit(task) for _ in range(n)] if self._threads else []
+        begun = [self._threads.submit(task) for _ in range(n)]
+        return [helper for helper in begun if helper is not None]
 
 
 def _help(gate: Ints, work: Callable[[], int]) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from shoal.engine.jit import IS_PLAIN
+from shoal.engine.pool import Pool
 
 __all__ = ["MOST", "Threads", "cores"]
 
@@ -39,26 +39,22 @@ class Threads:
 
     def __init__(self, n: int) -> None:
         self.n = n
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = Pool(n, "tide")
 
     def begin(self, task: Callable[[], T]) -> Callable[[], T]:
         """Begin a task; return a callable that waits for its result."""
-        return task if self.n == 1 else self._submit(task).result
+        future = self._pool.submit(task) if self.n > 1 else None
+        return task if future is None else future.result
 
     def each(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Run all tasks, in threads that have nothing else to do; return their results in order."""
         if self.n == 1 or len(tasks) == 1:
             return [task() for task in tasks]
-        others = [self._submit(task) for task in tasks[1:]]
+        others = [self._pool.submit(task) for task in tasks[1:]]
         results = [tasks[0]()]
         # The last ones are the last to be begun by another thread.
         later = [
-            task() if other.cancel() else other.result()
+            task() if other is None or other.cancel() else other.result()
             for task, other in zip(tasks[:0:-1], reversed(others), strict=True)
         ]
         return results + later[::-1]
-
-    def _submit(self, task: Callable[[], T]) -> Future[T]:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.n, "tide")
-        return self._pool.submit(task)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.engine.base import Anonymizer, Engine
+from shoal.engine.base import Anonymizer, Decisions, Engine
 from shoal.engine.kernels.arrays import Any1, Ints
 from shoal.engine.space import Codes
 from shoal.errors import ShoalError
@@ -121,22 +121,27 @@ def _with_keys(keys: Ints, name: Callable[[Ints], Ints]) -> Ints:
 def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
     """Check that an engine neither changes the arrays that it is given nor keeps them.
 
+    Nor may it change what it has returned: rows would be published in the boxes of later ones.
     Arrays are writable and contiguous, as those of a codec are: for read-only ones every kernel
     would be compiled again.
     """
     engine = stream.start(anonymizer)
-    given = []
+    given, copies = [], []
     for move in moves(stream, stream.cuts):
         original = batch(stream.codes, move.begin, move.end)
         part = copy.deepcopy(original)
         decided = move._replace(begin=0, end=move.end - move.begin).make(engine, part)
         given.append(decided)
+        copies.append([array.copy() for array in decided])
         for name, array, before in zip(Codes._fields, part, original, strict=True):
             require(
                 array.tobytes() == before.tobytes(),
                 f"the engine changed '{name}' of its input",
             )
             array[...] = 0
+    for decided, copied in zip(given, copies, strict=True):
+        differs = difference(decided, Decisions(*copied))
+        require(differs is None, f"'{differs}' of former decisions changes with later calls")
     differs = difference(play(anonymizer, stream, cuts=stream.cuts), joined(given))
     require(differs is None, f"'{differs}' changes when a batch is overwritten after its push")
 
