@@ -10,6 +10,7 @@ from tests.fuzz.targets import CANARY, READERS
 #: Inputs that crashed once: seed and number, by target.
 ONCE = [
     ("arrow file", 0, 397), ("arrow file", 5, 451), ("arrow message", 5, 129), ("job", 11, 4943),
+    ("job", 2026, 53433), ("parquet file", 2026, 482),
 ]  # fmt: skip
 
 

@@ -34,6 +34,8 @@ missing = "maybe"
 name = "z-anonymity"
 probability = 0.8
 estimates = 4
+[bad_rows]
+limit = 0.2
 [publish]
 time = 5
 """

@@ -234,7 +234,7 @@ class UsesBoxesAgain(Spoilt):
     room = np.zeros((0, 0))
 
     def spoil(self, d: Decisions) -> Decisions:
-        if self.room.shape[0] < len(d.lo):
+        if self.room.shape[1:] != d.lo.shape[1:]:
             self.room = np.zeros((1000, d.lo.shape[1]))
         lo = self.room[: len(d.lo)]
         lo[:] = d.lo

@@ -236,7 +236,14 @@ def problems_of(section: str, model: type[Form], error: pydantic.ValidationError
     allowed: dict[str, list[str]] = {}
     for found in error.errors():
         # Where several types are possible, pydantic adds the one it tried last.
-        place = [str(part) for part in found["loc"] if not _is_type(part)]
+        parts = found["loc"]
+        # An unknown key may be called like a type.
+        n_sure = 1 if found["type"] == "extra_forbidden" else 0
+        place = [
+            str(part)
+            for i, part in enumerate(parts)
+            if i >= len(parts) - n_sure or not _is_type(part)
+        ]
         key = ".".join([section, *place])
         if found["type"] == "missing":
             problem = Problem(key, "is missing", None, EXAMPLES.get(key))

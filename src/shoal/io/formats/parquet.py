@@ -116,10 +116,15 @@ def _is_cheap_dictionary(file: Any, name: str) -> bool:
     kind = file.schema_arrow.field(place).type
     if not pa.types.is_string(kind) or metadata.num_row_groups == 0:
         return False
+    places = range(len(file.schema.names))
+    i = next((i for i in places if file.schema.column(i).path == name), None)
+    if i is None:
+        return False
+    # Where this metadata is damaged, Python's view of it ends the process; a reader raises.
+    next(file.iter_batches(batch_size=1, row_groups=[0], columns=[name], use_threads=False), None)
     group = metadata.row_group(0)
-    columns = map(group.column, range(group.num_columns))
-    column = next((c for c in columns if c.path_in_schema == name), None)
-    if column is None or not column.has_dictionary_page:
+    column = group.column(i)
+    if not column.has_dictionary_page:
         return False
     # Two bytes a value: no room for texts besides a small dictionary.
     return bool(column.total_uncompressed_size < 2 * group.num_rows)

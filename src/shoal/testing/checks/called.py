@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shoal.engine.base import Anonymizer, Decisions, Engine
+from shoal.engine.base import Anonymizer, Engine
 from shoal.engine.kernels.arrays import Any1, Ints
 from shoal.engine.space import Codes
 from shoal.errors import ShoalError
@@ -132,7 +132,7 @@ def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
         part = copy.deepcopy(original)
         decided = move._replace(begin=0, end=move.end - move.begin).make(engine, part)
         given.append(decided)
-        copies.append([array.copy() for array in decided])
+        copies.append(copy.deepcopy(decided))
         for name, array, before in zip(Codes._fields, part, original, strict=True):
             require(
                 array.tobytes() == before.tobytes(),
@@ -140,7 +140,7 @@ def check_inputs(anonymizer: Anonymizer, stream: Stream) -> None:
             )
             array[...] = 0
     for decided, copied in zip(given, copies, strict=True):
-        differs = difference(decided, Decisions(*copied))
+        differs = difference(decided, copied)
         require(differs is None, f"'{differs}' of former decisions changes with later calls")
     differs = difference(play(anonymizer, stream, cuts=stream.cuts), joined(given))
     require(differs is None, f"'{differs}' changes when a batch is overwritten after its push")
