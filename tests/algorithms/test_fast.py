@@ -137,7 +137,7 @@ def test_the_result_is_the_same_for_any_timing_of_the_threads(
     workers: int, reuse: str, joins: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
-    monkeypatch.setattr(fast, "_n_processors", lambda: workers)
+    monkeypatch.setattr(fast, "n_processors", lambda: workers)
     monkeypatch.setattr(fast, "IS_PLAIN", False)
     stream = crowd(600, Policy(KAnonymity(4), delay=Delay(rows=90)), n_subjects=200)
     knobs = {"workers": workers, "block": 12, "reuse": reuse, "kept": 6, "joins": joins}
@@ -170,7 +170,7 @@ def test_workers_run_in_threads_that_stay_for_a_batch(monkeypatch: pytest.Monkey
     monkeypatch.setattr(fast, "IS_PLAIN", False)
     policy = Policy(KAnonymity(2), delay=Delay(rows=30))
     for n_processors, least, expected in ((8, 31, []), (8, 10, [2]), (2, 10, [1]), (1, 10, [0])):
-        monkeypatch.setattr(fast, "_n_processors", partial(int, n_processors))
+        monkeypatch.setattr(fast, "n_processors", partial(int, n_processors))
         monkeypatch.setattr(fast, "WORTH_A_THREAD", least)
         stream = crowd(60, policy)
         engine = stream.start(by(Counting)(workers=3, block=5))
@@ -184,7 +184,7 @@ def test_a_thread_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> No
         raise MemoryError("no room")
 
     monkeypatch.setattr(fast, "IS_PLAIN", False)
-    monkeypatch.setattr(fast, "_n_processors", lambda: 2)
+    monkeypatch.setattr(fast, "n_processors", lambda: 2)
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
     monkeypatch.setattr(fast, "help_out", fail)
     stream = crowd(60, Policy(KAnonymity(2), delay=Delay(rows=30)))
@@ -202,7 +202,7 @@ def test_nobody_waits_for_a_thread_that_failed_in_its_work(
         raise MemoryError("no room")
 
     monkeypatch.setattr(fast, "IS_PLAIN", False)
-    monkeypatch.setattr(fast, "_n_processors", lambda: 2)
+    monkeypatch.setattr(fast, "n_processors", lambda: 2)
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 0)
     events = iter([crew.NEEDS_HELP])
     monkeypatch.setattr(fast, "lead", lambda *_: next(events, crew.WAITS))

@@ -32,7 +32,7 @@ def _with_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_batch, "WORTH_A_THREAD", 10)
     monkeypatch.setattr(fast, "WORTH_A_THREAD", 10)
     monkeypatch.setattr(fast, "IS_PLAIN", False)
-    monkeypatch.setattr(fast, "_n_processors", lambda: 2)
+    monkeypatch.setattr(fast, "n_processors", lambda: 2)
 
 
 def engine_of(anonymizer: Anonymizer) -> Engine:

@@ -10,7 +10,6 @@ but never on which of them was faster.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -38,7 +37,7 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.engine.kernels.held import Held
 from shoal.engine.kernels.held_columns import HeldColumns
 from shoal.engine.on_deadline import MARKS, OnDeadlineRules
-from shoal.engine.pool import Pool
+from shoal.engine.pool import Pool, n_processors
 from shoal.engine.space import Space
 from shoal.errors import ParameterError
 from shoal.spec.policy import Criterion, DistinctLDiversity, KAnonymity
@@ -212,7 +211,7 @@ class FastEngine(HoldingEngine):
 
         Plain Python holds its lock all the time, and gains nothing by threads.
         """
-        n = min(len(self.state.draws), 1 if IS_PLAIN else _n_processors()) - 1
+        n = min(len(self.state.draws), 1 if IS_PLAIN else n_processors()) - 1
         begun = [self._threads.submit(task) for _ in range(n)]
         return [helper for helper in begun if helper is not None]
 
@@ -228,13 +227,6 @@ def _help(gate: Ints, work: Callable[[], int]) -> None:
     except BaseException:
         gate[FAILED] = 1
         raise
-
-
-def _n_processors() -> int:
-    """Return the number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _stacked(each: list[HeldColumns]) -> HeldColumns:

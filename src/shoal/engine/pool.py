@@ -12,9 +12,16 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["Pool"]
+__all__ = ["Pool", "n_processors"]
 
 T = TypeVar("T")
+
+
+def n_processors() -> int:
+    """Return the number of processors that this process may use."""
+    # On some systems a process can't be bound to a part of them.
+    bound = getattr(os, "sched_getaffinity", None)
+    return len(bound(0)) if bound is not None else os.cpu_count() or 1
 
 
 class Pool:

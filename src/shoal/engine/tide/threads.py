@@ -5,12 +5,11 @@ What they work on is the same for any number of them, and results come in the or
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from shoal.engine.jit import IS_PLAIN
-from shoal.engine.pool import Pool
+from shoal.engine.pool import Pool, n_processors
 
 __all__ = ["MOST", "Threads", "cores"]
 
@@ -24,11 +23,7 @@ T = TypeVar("T")
 def cores() -> int:
     """Return how many threads can work at a time in this process, at most `MOST`."""
     # Plain Python runs one thread at a time.
-    if IS_PLAIN:
-        return 1
-    # On some systems a process can't be bound to a part of the cores.
-    bound = getattr(os, "sched_getaffinity", None)
-    return min(MOST, len(bound(0)) if bound is not None else os.cpu_count() or 1)
+    return 1 if IS_PLAIN else min(MOST, n_processors())
 
 
 class Threads:
