@@ -45,6 +45,58 @@ def test_it():
     assert not may_leave(0, 2)
     assert may_leave(3, 2)
 """
+#: Changes that a test notices only if it runs where the module is imported anew, or on disk.
+ELSEWHERE = """\
+LIMIT = 3
+
+
+class Box:
+    def __init__(self):
+        self._n = 0
+
+    @property
+    def n(self):
+        return self._n + 1
+
+    @n.setter
+    def n(self, value):
+        self._n = value + 7
+
+
+def is_below(n=2):
+    return n < LIMIT
+
+
+def in_a_process():
+    return 1
+
+
+def at_collection():
+    return 5
+"""
+TESTS_ELSEWHERE = """\
+import subprocess, sys
+from shoal.rule import Box, at_collection, in_a_process, is_below
+
+FOUND = at_collection()
+
+def test_a_property():
+    box = Box()
+    assert box.n == 1
+    box.n = 1
+    assert box.n == 9
+
+def test_a_constant_and_a_default():
+    assert is_below()
+    assert not is_below(3)
+
+def test_a_process():
+    code = "from shoal.rule import in_a_process as f; raise SystemExit(f() - 1)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+def test_what_was_found_while_tests_were_collected():
+    assert FOUND == 5
+"""
 
 
 def changed(source: str) -> set[tuple[str, str]]:
@@ -168,6 +220,14 @@ def test_a_mutant_that_never_ends_is_killed(world: Path) -> None:
 
 
 @pytest.mark.nightly
+def test_no_change_escapes_because_the_module_was_imported_before(world: Path) -> None:
+    (world / "src" / "shoal" / "rule.py").write_text(ELSEWHERE)
+    done = run(world, TESTS_ELSEWHERE)
+    assert done.returncode == 0, done.stdout
+    assert "12 = 12 + 0 + 0  all\n" in done.stdout
+
+
+@pytest.mark.nightly
 def test_a_sample_is_drawn_by_seed(world: Path) -> None:
     tried = []
     for seed in ("1", "1", "2"):
@@ -181,7 +241,9 @@ def test_a_sample_is_drawn_by_seed(world: Path) -> None:
 def test_tests_that_fail_without_a_change_are_reported(world: Path) -> None:
     done = run(world, "def test_it():\n    assert 1 == 2\n")
     assert done.returncode == 2
-    assert "without a change, this fails" in done.stderr
+    assert "without a change, tests fail" in done.stderr
+    assert "test_rule.py::test_it" in done.stderr
+    assert "assert 1 == 2" in done.stderr
 
 
 def test_the_modules_and_their_tests_exist() -> None:

@@ -13,13 +13,14 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.mutants.changes import Mutant, mutants_of
+from tests.mutants.collected import FailsUnchangedError, run_module
 from tests.mutants.modules import TESTS
-from tests.mutants.running import Job, limit, run_all
+from tests.mutants.running import Job, Result
 
 __all__ = ["explanations", "main"]
 
@@ -108,11 +109,17 @@ def main(
         mutants = random.Random(chosen.seed).sample(mutants, chosen.count)
     modules = sorted({one.module for one in mutants})
     print(f"{len(mutants):,} of {n_all:,} mutants, in {len(modules)} modules", flush=True)
+    jobs = {
+        Job(one.module, tests[one.module], one.mutant.source, within=one.mutant.within): one
+        for one in mutants
+    }
     with tempfile.TemporaryDirectory(prefix="mutants") as name:
-        limits = _limits(modules, sources, Path(name), tests)
-        if limits is None:
+        results = _results(list(jobs), modules, sources, Path(name), chosen.workers)
+        try:
+            return _judged(results, jobs, explanations(explained))
+        except FailsUnchangedError as error:
+            print(f"without a change, tests fail:\n{error}", file=sys.stderr)
             return 2
-        return _judged(mutants, limits, sources, Path(name), tests, explanations(explained), chosen)
 
 
 def _chosen(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -129,43 +136,22 @@ def _chosen(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _limits(
-    modules: Sequence[str], sources: Path, folder: Path, tests: dict[str, tuple[str, ...]]
-) -> dict[str, float] | None:
-    """Run the tests without a change; return how long they may take, or None if some fail."""
-    seconds: dict[str, float] = {}
-    names = dict.fromkeys(name for module in modules for name in tests[module])
-    for result in run_all([Job("", (name,)) for name in names], sources, folder / "unchanged", 1):
-        (name,) = result.job.tests
-        if not result.passed:
-            print(f"without a change, this fails: {name}", file=sys.stderr)
-            print((folder / "unchanged" / "0" / "log").read_text()[-2000:], file=sys.stderr)
-            return None
-        seconds[name] = result.seconds
-        print(f"{result.seconds:6.1f} s  {name}", flush=True)
-    print(f"without a change, all tests pass, in {sum(seconds.values()):.0f} s", flush=True)
-    return {module: limit(sum(seconds[name] for name in tests[module])) for module in modules}
+def _results(
+    jobs: Sequence[Job], modules: Sequence[str], sources: Path, folder: Path, workers: int
+) -> Iterator[Result]:
+    """Run the tests of all jobs, module by module."""
+    for i, module in enumerate(modules):
+        of_module = [job for job in jobs if job.module == module]
+        yield from run_module(of_module, sources, folder / str(i), workers)
 
 
-def _judged(
-    mutants: list[Changed],
-    limits: dict[str, float],
-    sources: Path,
-    folder: Path,
-    tests: dict[str, tuple[str, ...]],
-    reasons: dict[Name, str],
-    chosen: argparse.Namespace,
-) -> int:
-    """Run the tests on all mutants, print survivors and counts; return the exit code."""
-    by_job = {
-        Job(one.module, tests[one.module], one.mutant.source, limits[one.module]): one
-        for one in mutants
-    }
+def _judged(results: Iterator[Result], jobs: dict[Job, Changed], reasons: dict[Name, str]) -> int:
+    """Print what became of all mutants, survivors and counts; return the exit code."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
-        for result in run_all(list(by_job), sources, folder / "changed", chosen.workers):
-            one = by_job[result.job]
-            fate = _fate(passed=result.passed, is_explained=one.name in reasons)
+        for job, passed in ((result.job, result.passed) for result in results):
+            one = jobs[job._replace(seconds=float("inf"))]
+            fate = _fate(passed=passed, is_explained=one.name in reasons)
             counts[one.module, fate] += 1
             print(f"{counts.total():5,} {fate}: {one if fate.isupper() else one.place}", flush=True)
     finally:

@@ -1,7 +1,7 @@
 """Run tests on mutants, each in a process of its own and with a source tree of its own.
 
-What all tests import is imported once, and then each mutant is a fork: of the seconds that pytest
-needs to start, it pays only for what belongs to Shoal.
+Processes are forks of one that has imported what is large and isn't Shoal, which takes pytest and
+Arrow seconds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import Phase, settings
 
-__all__ = ["Job", "Result", "limit", "run_all"]
+from tests.examples import examples
+
+__all__ = ["Job", "Result", "Tree", "limit", "limited", "run_all", "run_pytest"]
 
 #: A mutant may take this many times what the tests take, and some seconds; then it hangs.
 PATIENCE = 5
@@ -35,12 +37,16 @@ PRELOADED = (np, pa)
 
 
 class Job(NamedTuple):
-    """A changed module and the tests that must notice it; without a source, it isn't changed."""
+    """A changed module and the tests that must notice it; without a source, it isn't changed.
+
+    ``within`` is the function with the change.
+    """
 
     module: str
     tests: tuple[str, ...]
     source: str | None = None
     seconds: float = float("inf")
+    within: str = ""
 
 
 class Result(NamedTuple):
@@ -53,7 +59,7 @@ class Result(NamedTuple):
 
 
 @dataclass
-class _Tree:
+class Tree:
     """A copy of the sources, in which one module at a time is changed."""
 
     sources: Path
@@ -78,17 +84,25 @@ class _Tree:
             path.write_text(source, encoding="utf-8")
 
 
-def run_all(jobs: Sequence[Job], sources: Path, folder: Path, workers: int) -> Iterator[Result]:
-    """Run the tests of all jobs, some at a time; yield how each ended."""
-    assert "shoal" not in sys.modules, "mutants would be hidden by what is imported already"
-    free = [_Tree(sources, folder / str(i)) for i in range(workers)]
-    busy: dict[int, _Tree] = {}
+def run_all(
+    jobs: Sequence[Job],
+    sources: Path,
+    folder: Path,
+    workers: int,
+    test: Callable[[Tree, Job], int] | None = None,
+) -> Iterator[Result]:
+    """Run the tests of all jobs, some at a time; yield how each ended.
+
+    ``test`` runs them in the process of a job and returns 0 if they pass; by default pytest does.
+    """
+    free = [Tree(sources, folder / str(i)) for i in range(workers)]
+    busy: dict[int, Tree] = {}
     waiting = list(reversed(jobs))
     try:
         while waiting or busy:
             while waiting and free:
                 tree = free.pop()
-                busy[_start(tree, waiting.pop())] = tree
+                busy[_start(tree, waiting.pop(), test or _test)] = tree
             for pid, tree in list(busy.items()):
                 result = _ended(pid, tree)
                 if result is not None:
@@ -102,22 +116,23 @@ def run_all(jobs: Sequence[Job], sources: Path, folder: Path, workers: int) -> I
             os.waitpid(pid, 0)
 
 
-def _start(tree: _Tree, job: Job) -> int:
+def _start(tree: Tree, job: Job, test: Callable[[Tree, Job], int]) -> int:
     tree.job, tree.started = job, time.monotonic()
     if job.source is not None:
         tree.change(job.module, job.source)
     pid = os.fork()
     if pid == 0:
         try:
-            code = _test(tree, job)
+            limited(tree, job)
+            code = test(tree, job)
         except BaseException:
             code = 3
         os._exit(code)
     return pid
 
 
-def _test(tree: _Tree, job: Job) -> int:
-    """Run the tests in this process; return pytest's exit code."""
+def limited(tree: Tree, job: Job) -> None:
+    """Limit this process; let what it starts use the changed sources."""
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     output = os.open(tree.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -127,25 +142,42 @@ def _test(tree: _Tree, job: Job) -> int:
         seconds = int(job.seconds) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    sources = str(tree.folder / "src")
-    sys.path.insert(0, sources)
+    temporary = tree.folder / "tmp"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
     os.environ |= {
-        "PYTHONPATH": sources,
+        "PYTHONPATH": str(tree.folder / "src"),
         "NUMBA_DISABLE_JIT": "1",
-        # What Hypothesis remembers of one mutant isn't for the next one.
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(tree.folder / "hypothesis"),
+        "PYTEST_DEBUG_TEMPROOT": str(temporary),
     }
+
+
+def _test(tree: Tree, job: Job) -> int:
+    assert "shoal" not in sys.modules, "a mutant would be hidden by what is imported already"
+    return run_pytest(tree.folder / "src", job.tests)
+
+
+def run_pytest(sources: Path, tests: Sequence[str], plugins: Sequence[object] = ()) -> int:
+    """Run tests of sources in this process; return pytest's exit code."""
+    sys.path.insert(0, str(sources))
     # That an example fails is enough: to look for a smaller one takes longer than all the rest.
-    settings.register_profile("mutants", phases=(Phase.explicit, Phase.generate))
-    settings.load_profile("mutants")
-    options = ["-q", "-x", "--hypothesis-seed=0", "-m", "not nightly", "--tb=line"]
-    for plugin in ("cacheprovider", "cov"):
+    # Nor is what fails for one mutant remembered for the next one.
+    settings.register_profile(
+        "mutants",
+        phases=(Phase.explicit, Phase.generate),
+        database=None,
+        deadline=None,
+        max_examples=examples(100),
+    )
+    options = ["-q", "-x", "-m", "not nightly", "--tb=short"]
+    options += ["--hypothesis-profile=mutants", "--hypothesis-seed=0"]
+    for plugin in ("cacheprovider", "cov", "xdist"):
         options += ["-p", f"no:{plugin}"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    return int(pytest.main([*options, f"--basetemp={tree.folder / 'tmp'}", *job.tests]))
+    return int(pytest.main([*options, *tests], list(plugins)))
 
 
-def _ended(pid: int, tree: _Tree) -> Result | None:
+def _ended(pid: int, tree: Tree) -> Result | None:
     """Return how a process has ended, or None if it hasn't."""
     assert tree.job is not None
     job, waited = tree.job, time.monotonic() - tree.started
@@ -160,7 +192,6 @@ def _ended(pid: int, tree: _Tree) -> Result | None:
         os.killpg(pid, signal.SIGKILL)  # what the tests have started
     if job.source is not None:
         tree.change(job.module, None)
-    shutil.rmtree(tree.folder / "hypothesis", ignore_errors=True)
     by_signal = os.WIFSIGNALED(status)
     passed = not by_signal and os.waitstatus_to_exitcode(status) == pytest.ExitCode.OK
     return Result(job, passed, hangs or by_signal, usage.ru_utime + usage.ru_stime)
