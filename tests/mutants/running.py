@@ -171,7 +171,7 @@ def run_pytest(sources: Path, tests: Sequence[str], plugins: Sequence[object] = 
     )
     options = ["-q", "-x", "-m", "not nightly", "--tb=short"]
     options += ["--hypothesis-profile=mutants", "--hypothesis-seed=0"]
-    for plugin in ("cacheprovider", "cov", "xdist"):
+    for plugin in ("cacheprovider", "cov"):
         options += ["-p", f"no:{plugin}"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     return int(pytest.main([*options, *tests], list(plugins)))
