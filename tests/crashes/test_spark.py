@@ -48,8 +48,9 @@ def family(session: int) -> dict[int, tuple[int, str]]:
 
 
 def named(session: int, what: str) -> list[int]:
-    """Those of a family that run something."""
-    return [pid for pid, (_, command) in family(session).items() if what in command]
+    """Those of a family that run something, without their forks, which look like them at first."""
+    found = {pid: parent for pid, (parent, command) in family(session).items() if what in command}
+    return [pid for pid, parent in found.items() if parent not in found]
 
 
 def workers(session: int) -> list[int]:
