@@ -13,6 +13,7 @@ import subprocess
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,39 +36,42 @@ class PatientBroker(Broker):
 
 
 class Cluster:
-    """Three brokers that keep each row twice at least; the first, the controller, is never killed.
+    """Three brokers that keep each row twice at least, and a quorum of two of them as controllers.
 
     Rows of ``people`` are kept if one of them is there. The leader of ``public`` is the second.
     """
 
     def __init__(self) -> None:
         with contextlib.ExitStack() as stack:
-            free = [stack.enter_context(socket.socket()) for _ in range(4)]
+            free = [stack.enter_context(socket.socket()) for _ in range(6)]
             for each in free:
                 each.bind(("127.0.0.1", 0))
-            *ports, controller = (each.getsockname()[1] for each in free)
+            ports = [each.getsockname()[1] for each in free]
+        ports, controllers = ports[:3], ports[3:]
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         shared = {
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "controller.quorum.voters": ",".join(
+                f"{i}@127.0.0.1:{port}" for i, port in enumerate(controllers, start=1)
+            ),
             "offsets.topic.replication.factor": 3,
             "transaction.state.log.replication.factor": 3,
             "transaction.state.log.min.isr": 2,
             "min.insync.replicas": 2,
         }
         self.brokers = []
-        for i, port in enumerate(ports, start=1):
-            listens = f"PLAINTEXT://127.0.0.1:{port}"
-            own = {"node.id": i, "process.roles": "broker", "listeners": listens}
-            if i == 1:
-                own["process.roles"] = "broker,controller"
-                own["listeners"] = f"{listens},CONTROLLER://127.0.0.1:{controller}"
+        for i, (port, controller) in enumerate(zip(ports, controllers, strict=True), start=1):
+            own = {
+                "node.id": i,
+                "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            }
             self.brokers.append(PatientBroker(port=port, cluster=cluster, settings=shared | own))
         self.address = ",".join(each.address for each in self.brokers)
         self.admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
 
     def __enter__(self) -> Cluster:
-        for each in self.brokers:
-            each.start()
+        # None of them answers before there is a quorum.
+        with ThreadPoolExecutor(len(self.brokers)) as pool:
+            list(pool.map(Broker.start, self.brokers))
         # Its first broker is the preferred leader of a partition.
         wanted = [
             NewTopic(
@@ -145,16 +149,19 @@ def test_nothing_is_lost_with_brokers_of_a_cluster(tmp_path: Path, cluster: Clus
         cluster.brokers[1].kill()
         takes_in(120, 180)
         assert cluster.leader() in (1, 3)
-        # With one broker alone no row can be kept twice: it waits, and publishes nothing.
+        # One broker alone is no quorum of controllers, and can't keep a row twice. Nobody can
+        # write: the run waits, and publishes nothing.
         before = len(job.published())
         cluster.brokers[2].kill()
-        job.feed(table.slice(180, 60), draw)
-        with pytest.raises(AssertionError):
-            wait_until(
-                lambda: process.poll() is not None or n_taken_in(job.folder) > 180, seconds=15
-            )
-        assert process.poll() is None
-        cluster.brokers[1].start()
+        with ThreadPoolExecutor(1) as pool:
+            fed = pool.submit(job.feed, table.slice(180, 60), draw)
+            with pytest.raises(AssertionError):
+                wait_until(
+                    lambda: process.poll() is not None or n_taken_in(job.folder) > 180, seconds=15
+                )
+            assert process.poll() is None
+            cluster.brokers[1].start()
+            fed.result()
         wait_until(lambda: n_taken_in(job.folder) == 240, PATIENCE)
         cluster.brokers[2].start()
         takes_in(240, 300)

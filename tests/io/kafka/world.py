@@ -16,12 +16,12 @@ def rows(begin, end):
 
 
 def fill(address, topic, values, partition=0):
-    """Put messages in a topic; give what partition each is in."""
-    producer = Producer({"bootstrap.servers": address, "linger.ms": 0})
+    """Put messages in a topic, each once; give what partition each is in."""
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 0, "enable.idempotence": True})
     for place, value in enumerate(values):
         where = partition if isinstance(partition, int) else partition[place]
         producer.produce(topic, value, partition=where)
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
 
 
 def values(address, topic, isolation="read_committed", partitions=1):
