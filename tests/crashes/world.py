@@ -132,6 +132,8 @@ def started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        # Tests read it at the end: a run that logs more than it has room for would wait.
+        pipesize=1 << 20,
     )
     try:
         yield process
