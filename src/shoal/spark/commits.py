@@ -17,6 +17,7 @@ Under the folder of a job:
 ``driver-0000000014``                 z on several shards: the state of the driver after an epoch
 ``shard-003/state-0000000014``        the state of a shard after an epoch
 ``shard-003/figures-0000000014``      the figures of a shard after an epoch
+``history-0000000003``                what the page has shown, if there is one: see `HistoryFile`
 ``spark/``                            Spark's own checkpoint: which rows belong to which batch
 ====================================  ============================================================
 """

@@ -16,12 +16,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.metrics import Summary
+from shoal.run.protocols import Memory
 from shoal.run.recovery import SavedCheckpoint
 from shoal.run.state.seal import Seal
 from shoal.spark.columns import CORRUPT, TICK, order_column
 from shoal.spark.commits import CommitLog
 from shoal.spark.driver import Driver, StoppedError, Write
 from shoal.spark.failures import original_error
+from shoal.spark.history import HistoryFile
 from shoal.spark.order import with_order
 from shoal.spark.shard_job import ShardJob, own_code
 from shoal.spark.support import check_support
@@ -41,6 +43,7 @@ def publish(
     sample: DataFrame | None = None,
     trace: str | Path | None = None,
     watch: Callable[[Summary], None] | None = None,
+    memory: Memory | None = None,
 ) -> Publishing:
     """Publish a Spark stream under the promise of a job.
 
@@ -70,6 +73,8 @@ def publish(
         A folder for the private trace.
     watch
         Called with the figures after each epoch.
+    memory
+        What an observer keeps from one run to the next, such as the history of the live page.
     """
     n_shards = job.spark.shards if shards is None else shards
     check_support(job, n_shards)
@@ -112,6 +117,12 @@ def publish(
         seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
         commits = CommitLog(shard_job.folder, job=shard_job.digests, seal=seal)
         stack.enter_context(commits.lock())
+        if memory is not None:
+            history = HistoryFile(memory, shard_job.folder, job=shard_job.digests, seal=seal)
+            history.load()
+            # However the job ends, but while the folder is locked.
+            stack.callback(history.save)
+            watch = _both(watch, history.save)
         driver = Driver(
             stream_df.sparkSession, shard_job, commits,
             ordered=ordered, write=job.output.spark_writer() if write is None else write,
@@ -260,6 +271,19 @@ class Publishing:
             self._driver.stop_after_batch(self.query.stop)
             if drain:
                 self._driver.end()
+
+
+def _both(
+    watch: Callable[[Summary], None] | None, then: Callable[[], None]
+) -> Callable[[Summary], None]:
+    """Return a function that calls both."""
+
+    def call(summary: Summary) -> None:
+        if watch is not None:
+            watch(summary)
+        then()
+
+    return call
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 
 import pytest
 
@@ -68,12 +69,17 @@ def test_it_is_saved_and_restored():
 @pytest.mark.parametrize(
     "state",
     [None, [], {}, {"samples": 3}, {"samples": {"recent": [[1, 2]]}},
-     {"samples": {"recent": ["CANARY"], "long": {"x": 1}}}],
+     {"samples": {"recent": ["CANARY"], "long": {"x": 1}}},
+     {"samples": {"recent": []}},
+     {"samples": {"recent": [[1.0] * 10 + [float("nan")]], "long": []}},
+     {"samples": {"recent": [[1.0] * 10 + [10**400]], "long": []}}],
 )  # fmt: skip
-def test_a_history_that_cant_be_read_is_left_out(state):
+def test_a_history_that_cant_be_read_is_left_out(state, caplog):
     history = filled(2)
-    history.restore(state)
+    with caplog.at_level(logging.WARNING, "shoal"):
+        history.restore(state)
     assert len(history.series("recent")["t"]) == 2
+    assert [record.message for record in caplog.records] == ["history ignored"]
 
 
 def test_buckets_are_of_the_last_hour_once_there_was_one():

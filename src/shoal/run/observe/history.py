@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.events import event
 from shoal.run.observe.figures import Buckets, Figures
 
 __all__ = ["RANGES", "History", "Range"]
+
+log = logging.getLogger("shoal.run.observe")
 
 #: Samples further apart than this many steps have a gap between them: the run was down.
 _GAP = 6
@@ -28,6 +32,8 @@ _RATES = {
 #: The figures that are shown as they are.
 _LEVELS = {"held": "n_held", "lag": "lag", "z": "z", "k_anonymous": "k_anonymous"}
 _PLACES = 4
+#: No figure is larger.
+_MOST = 1e18
 
 #: A time, and the figures of `_SAMPLE`.
 Sample = tuple[float, tuple[float | None, ...]]
@@ -145,23 +151,31 @@ class History:
         A history is no part of what is published: without it a run must resume as well.
         """
         samples = state.get("samples") if isinstance(state, Mapping) else None
-        if not isinstance(samples, Mapping):
+        found: dict[str, Any] = {}
+        if isinstance(samples, Mapping):
+            found = {name: samples.get(name) for name in RANGES}
+        if not found or not all(_are_samples(each) for each in found.values()):
+            event(log, logging.WARNING, "history ignored")
             return
         with self._lock:
             for name, kept in self._ranges.items():
-                found = samples.get(name)
-                if isinstance(found, Sequence) and all(_is_sample(each) for each in found):
-                    kept.clear()
-                    kept.extend((float(at), tuple(values)) for at, *values in found)
+                kept.clear()
+                kept.extend((float(at), tuple(values)) for at, *values in found[name])
 
 
-def _is_sample(each: object) -> bool:
-    return (
+def _are_samples(found: object) -> bool:
+    return isinstance(found, list) and all(
         isinstance(each, list)
         and len(each) == len(_SAMPLE) + 1
-        and isinstance(each[0], int | float)
-        and all(value is None or isinstance(value, int | float) for value in each)
+        and _is_number(each[0])
+        and all(value is None or _is_number(value) for value in each)
+        for each in found
     )
+
+
+def _is_number(value: object) -> bool:
+    # Neither NaN, which no page could be told, nor a whole number too large to reckon with.
+    return isinstance(value, int | float) and abs(value) <= _MOST
 
 
 def _risen(old: float | None, new: float | None) -> float | None:
