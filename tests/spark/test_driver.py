@@ -182,6 +182,14 @@ class _Rows:
         return self
 
 
+def test_the_next_driver_knows_when_the_last_batch_began(tmp_path):
+    world = World(tmp_path)
+    assert world.driver().batch_at is None
+    world.done(world.epoch(0, at=17.0))
+    world.commits.begin(world.epoch(2, 0, at=29.0))
+    assert world.driver().batch_at == 17.0
+
+
 # -- other code ------------------------------------------------------------------------------------
 
 

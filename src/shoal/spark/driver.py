@@ -117,6 +117,8 @@ class Driver:
         self.failure: BaseException | None = None
         #: The figures of the whole job, and how many rows are in its output.
         self.summary, self.n_written = summary_of(job.schema, job.policy), 0
+        #: When the last committed epoch began, in seconds since 1970.
+        self.batch_at: float | None = None
         #: The states of all shards after the last epoch, as far as this driver knows.
         self.saved: SavedCheckpoint | None = None
         #: The figures of each shard since the plan began; none before the first epoch, or of one.
@@ -125,7 +127,7 @@ class Driver:
             commit = commits.commit(last)
             self._clock.resume(commit.at)
             self.summary.restore(commit.summary)
-            self.n_written = commit.n_out
+            self.n_written, self.batch_at = commit.n_out, commit.at
 
     # -- epochs ----------------------------------------------------------------------------------
 
@@ -372,7 +374,7 @@ class Driver:
         self._commits.add_commit(epoch, commit)
         if job.quarantine is not None:
             drop_unfinished(job.quarantine, epoch)
-        self.summary, self.n_written = total, commit.n_out
+        self.summary, self.n_written, self.batch_at = total, commit.n_out, commit.at
         self.shards = tuple(parts) if len(parts) > 1 else ()
         n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - epoch.at
         self.saved = SavedCheckpoint(epoch.number, n_bytes, self._clock(), seconds)

@@ -189,8 +189,13 @@ class Publishing:
 
     @property
     def checkpoint_age(self) -> float | None:
-        """None: every batch is committed, and without rows there is none."""
+        """None: every batch is committed, and without rows there is none; see `batch_at`."""
         return None
+
+    @property
+    def batch_at(self) -> float | None:
+        """When the last committed batch began, of any run of the job; None before the first."""
+        return self._driver.batch_at
 
     @property
     def lag(self) -> int | None:

@@ -126,6 +126,8 @@ function tiles(found, figures) {
   ];
   if (figures.lag !== null) shown.push(["Lag", number(figures.lag), "wait unread"]);
   if (age !== null) shown.push(["Checkpoint", `${number(age)} s`, `old; due every ${number(due)} s`, due && age > 3 * due]);
+  if (figures.batch_age !== null) shown.push(["Last batch",
+    figures.batch_age ? ago(figures.batch_age) : `< ${number(found.interval)} s`, "old; it is committed, with all before"]);
   if (figures.checkpoint_bytes !== null) shown.push(["Checkpoint size", bytes(figures.checkpoint_bytes),
     `written in ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
@@ -145,6 +147,8 @@ function tiles(found, figures) {
     element("dt", {}, name), element("dd", {}, value, element("small", {}, more)))));
 }
 
+const ago = seconds => seconds < 120 ? `${number(seconds)} s` : seconds < 7200 ? `${number(Math.floor(seconds / 60))} min`
+  : `${number(Math.floor(seconds / 3600))} h`;
 const bytes = n => n < 1e6 ? `${number(Math.round(n / 1e3))} kB` : `${number(Math.round(n / 1e5) / 10)} MB`;
 
 function lines({ series, range: { seconds, step }, now, job, figures }) {
