@@ -241,9 +241,9 @@ class PageServer:
                 "checkpoint_age": None if age is None else int(age),
             },
             "job": self._job,
-            "figures": None
-            if figures is None
-            else _shown(figures, self.history) | {"batch_age": self._batch_age},
+            "figures": (
+                None if figures is None else _shown(figures, self.history, self._batch_age)
+            ),
             "range": {"name": name, "step": every, "seconds": every * RANGES[name].n_samples},
             "series": self.history.series(name),
             "events": self._events.shown(),
@@ -252,11 +252,10 @@ class PageServer:
         return 200, "application/json", body
 
 
-def _shown(figures: Figures, history: History) -> dict[str, Any]:
+def _shown(figures: Figures, history: History, batch_age: float | None) -> dict[str, Any]:
     """Return the figures as values for JSON; an infinite bound is null."""
     by_seconds = figures.delay_seconds is not None
-    delay = figures.delay_rows if figures.delay_seconds is None else figures.delay_seconds
-    lately = history.lately(figures.group_subjects, delay)
+    lately = history.lately(figures)
     names = (
         "algorithm", "k", "n_in", "n_published", "n_suppressed", "n_quarantined", "n_late",
         "n_reused", "n_alone", "n_held", "loss", "lag", "checkpoint_bytes", "checkpoint_seconds",
@@ -268,6 +267,8 @@ def _shown(figures: Figures, history: History) -> dict[str, Any]:
         "groups": _bounded(lately["groups"]),
         "delay": _bounded(lately["delay"]),
         "delay_unit": "seconds" if by_seconds else "rows",
+        "batch_age": batch_age,
+        "shards_lately": lately["shards"],
     }
 
 

@@ -210,10 +210,14 @@ function leftOut(figures) {
   part("reasons-tables").replaceChildren(
     table("Suppressed rows, by what they waited for", ["reason", "rows"], figures.suppressed_for),
     table("Quarantined rows, by reason", ["reason", "rows"], figures.quarantined_for));
-  const { shards } = figures;
+  const { shards, shards_lately: lately } = figures, all = lately.reduce((sum, n) => sum + n, 0);
   part("shards").hidden = !shards.length;
-  if (shards.length) part("shards-table").replaceChildren(table("Rows of each shard",
-    ["shard", "in", "published", "suppressed", "held"], shards.map((each, i) => [`shard ${i}`, ...each])));
+  if (!shards.length) return;
+  // A total hides what has changed since.
+  part("shards-note").textContent = `Shares are of the rows ${figures.since === null ? "in so far" : `in since ${clock(figures.since)}`}.`
+    + (all ? ` The fullest shard got ${number(Math.max(...lately) * lately.length / all, 1)} times as many as the average one.` : "");
+  part("shards-table").replaceChildren(table("Rows of each shard", ["shard", "in", "share in %", "published", "suppressed", "held"],
+    shards.map(([n_in, ...others], i) => [`shard ${i}`, n_in, all ? Math.round(1000 * lately[i] / all) / 10 : "–", ...others])));
 }
 
 function events(found) {
