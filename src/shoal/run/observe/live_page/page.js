@@ -127,7 +127,7 @@ function tiles(found, figures) {
   if (figures.lag !== null) shown.push(["Lag", number(figures.lag), "wait unread"]);
   if (age !== null) shown.push(["Checkpoint", `${number(age)} s`, `old; due every ${number(due)} s`, due && age > 3 * due]);
   if (figures.batch_age !== null) shown.push(["Last batch",
-    figures.batch_age ? ago(figures.batch_age) : `< ${number(found.interval)} s`, "old; it is committed, with all before"]);
+    figures.batch_age ? ago(figures.batch_age) : `< ${number(found.interval)} s`, "since it began; it is committed"]);
   if (figures.checkpoint_bytes !== null) shown.push(["Checkpoint size", bytes(figures.checkpoint_bytes),
     `written in ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
@@ -216,8 +216,9 @@ function leftOut(figures) {
   // A total hides what has changed since.
   part("shards-note").textContent = `Shares are of the rows ${figures.since === null ? "in so far" : `in since ${clock(figures.since)}`}.`
     + (all ? ` The fullest shard got ${number(Math.max(...lately) * lately.length / all, 1)} times as many as the average one.` : "");
-  part("shards-table").replaceChildren(table("Rows of each shard", ["shard", "in", "share in %", "published", "suppressed", "held"],
-    shards.map(([n_in, ...others], i) => [`shard ${i}`, n_in, all ? Math.round(1000 * lately[i] / all) / 10 : "–", ...others])));
+  part("shards-table").replaceChildren(table("Rows of each shard", ["shard", "in", "share in %", "held", "published", "suppressed"],
+    shards.map(([n_in, published, suppressed, held], i) =>
+      [`shard ${i}`, n_in, all ? Math.round(1000 * lately[i] / all) / 10 : "–", held, published, suppressed])));
 }
 
 function events(found) {
