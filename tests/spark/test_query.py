@@ -115,6 +115,13 @@ class Notes:
         self.kept = state["kept"]
 
 
+class OtherNotes(Notes):
+    """Of an observer that can't read what there was, such as one with a wrong key."""
+
+    def restore(self, state: object) -> None:
+        pass
+
+
 def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     run = on_spark(spark, tmp_path)
     run.job = job_of(tmp_path, policy=POLICY, more=f"{OUT}[spark]\nshards = 2\ninterval = 0.2\n")
@@ -131,7 +138,7 @@ def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     assert len(run.lines) == 900 - held
     # Another number of shards isn't begun with unseen.
     with pytest.raises(CheckpointError, match=r"has 2 shards and is to have 3.*--migrate"):
-        run.publish(shards=3)
+        run.publish(shards=3, memory=OtherNotes())
     more = people(600, seed=2, n_people=200).select(COLUMNS)
     run.table = pa.concat_tables([TABLE, more])
     spread(more, tmp_path / "in", 2, first=3)

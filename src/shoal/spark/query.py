@@ -117,11 +117,10 @@ def publish(
         seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
         commits = CommitLog(shard_job.folder, job=shard_job.digests, seal=seal)
         stack.enter_context(commits.lock())
+        history = None
         if memory is not None:
             history = HistoryFile(memory, shard_job.folder, job=shard_job.digests, seal=seal)
             history.load()
-            # However the job ends, but while the folder is locked.
-            stack.callback(history.save)
             watch = _both(watch, history.save)
         driver = Driver(
             stream_df.sparkSession, shard_job, commits,
@@ -147,7 +146,12 @@ def publish(
             if until_end
             else writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
         )
-        return Publishing(writer.start(), driver, stack, until_end=until_end)
+        query = writer.start()
+        if history is not None:
+            # However the job ends, but while the folder is locked; and not where it is refused: it
+            # may have been started with a wrong key.
+            stack.callback(history.save)
+        return Publishing(query, driver, stack, until_end=until_end)
     except BaseException:
         stack.close()
         raise
