@@ -30,6 +30,8 @@ pytestmark = [
     pytest.mark.xdist_group("spark"),
 ]
 
+#: How long a busy machine may take for a batch of Spark.
+PATIENCE = 240
 SHARDS = (
     "return [...document.querySelectorAll('#shards-table tbody tr')]"
     ".map(e => [...e.querySelectorAll('td')].map(d => Number(d.textContent.replaceAll(',', ''))))"
@@ -101,10 +103,10 @@ def test_a_page_shows_the_shards_of_a_job_and_goes_on_after_a_restart(tmp_path: 
         browser.open(served.url)
         # Spark takes its time to start; the page is there before.
         wait_until(lambda: browser.run(STATE) == "starting", 30)
-        wait_until(lambda: n_in(browser) == 3000, 120)
+        wait_until(lambda: n_in(browser) == 3000, PATIENCE)
         wait_until(lambda: browser.run(STATE) == "running")
         served.add()
-        wait_until(lambda: n_in(browser) == 6000, 120)
+        wait_until(lambda: n_in(browser) == 6000, PATIENCE)
         shards = browser.run(SHARDS)
         assert len(shards) == 2
         assert all(0 < rows_in < 6000 for rows_in, *_ in shards)
@@ -135,8 +137,8 @@ def test_a_page_shows_the_shards_of_a_job_and_goes_on_after_a_restart(tmp_path: 
         assert stat.S_IMODE(history.stat().st_mode) == 0o600
         with served.running() as process:
             # Before a batch: figures, shards and charts are those of the run before.
-            wait_until(lambda: browser.run(TROUBLE), 120)
-            wait_until(lambda: served.data()["figures"] is not None, 120)
+            wait_until(lambda: browser.run(TROUBLE), PATIENCE)
+            wait_until(lambda: served.data()["figures"] is not None, PATIENCE)
             times = served.data()["series"]["t"]
             assert times[0] < stopped < times[-1]
             wait_until(lambda: n_in(browser) == 6000)
@@ -144,7 +146,7 @@ def test_a_page_shows_the_shards_of_a_job_and_goes_on_after_a_restart(tmp_path: 
             assert "committed" in tile(browser, "Last batch")
             assert served.data()["figures"]["batch_age"] > 0
             served.add()
-            wait_until(lambda: n_in(browser) == 9000, 120)
+            wait_until(lambda: n_in(browser) == 9000, PATIENCE)
             assert sum(rows_in for rows_in, *_ in browser.run(SHARDS)) == 9000
             assert served.data()["series"]["t"][0] == times[0]
             assert times == sorted(times)
