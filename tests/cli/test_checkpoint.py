@@ -17,6 +17,7 @@ from shoal.run.state.checkpoint import FORMAT
 from shoal.run.state.journal import Flush, Journal, Read, Tick
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint
+from shoal.run.state.versions import Versions
 from shoal.spark.commits import CommitLog, Epoch, Plan
 from tests.run.state.world import SEAL, Span, new_store, path, segment_path
 
@@ -265,3 +266,19 @@ def test_the_state_of_a_job_on_spark(tmp_path, capfd):
     assert "shard-001/state 14: " in printed
     assert "PROBLEM" in printed
     assert secret not in printed
+
+
+def test_a_damaged_history_of_the_page_is_shown_and_is_no_failure(tmp_path, capfd) -> None:
+    commits = CommitLog(tmp_path / "state", job={"policy": "ab" * 16}, seal=None)
+    commits.add_plan(Plan(2, None, "c0ffee"))
+    history = Versions(commits.folder, "history", job={"policy": "ab" * 16}, seal=None)
+    history.save(3, {"memory": {"samples": {}}})
+    assert show(commits.folder, seal=None, as_json=False) == 0
+    printed = capfd.readouterr().out
+    assert "history 3: " in printed
+    assert "PROBLEM" not in printed
+    (commits.folder / "history-0000000003").write_bytes(b"torn")
+    assert show(commits.folder, seal=None, as_json=False) == 0
+    printed = capfd.readouterr().out
+    assert "history 3: " in printed
+    assert "PROBLEM" in printed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 from shoal.errors import CheckpointError
 from shoal.run.clock import Clock
 from shoal.run.core import summary_of
+from shoal.run.state.versions import Versions
 from shoal.spark import shard
-from shoal.spark.commits import Commit, CommitLog, Epoch, Plan
+from shoal.spark.commits import Commit, CommitLog, Epoch, Plan, shard_folder
 from shoal.spark.driver import Driver, StoppedError
 from shoal.spark.order import OrderedStream
 from shoal.spark.query import _digests
@@ -180,6 +182,61 @@ class _Rows:
 
     def mapInArrow(self, *_: Any) -> _Rows:
         return self
+
+
+def test_the_next_driver_knows_when_the_last_batch_began(tmp_path):
+    world = World(tmp_path)
+    assert world.driver().batch_at is None
+    world.done(world.epoch(0, at=17.0))
+    world.commits.begin(world.epoch(2, 0, at=29.0))
+    assert world.driver().batch_at == 17.0
+
+
+# -- what is shown ---------------------------------------------------------------------------------
+
+
+def leave_figures(world: World, epoch: Epoch, n_in: list[int]) -> None:
+    """What the shards leave after an epoch, as far as the driver reads it."""
+    for number, n in enumerate(n_in):
+        summary = summary_of(world.job.schema, world.job.policy)
+        summary.n_in = n
+        folder = shard_folder(world.commits.folder, number)
+        files = Versions(folder, "figures", job=world.shard_job.digests, seal=None)
+        files.save(epoch.number, {"summary": summary.state()})
+
+
+def test_the_next_driver_shows_the_rows_of_each_shard_before_its_first_batch(tmp_path):
+    world = World(tmp_path)
+    assert world.driver().shards == ()
+    leave_figures(world, epoch := world.epoch(0), [300, 500])
+    world.done(epoch)
+    # A batch that was interrupted has left some of its own.
+    world.commits.begin(later := world.epoch(2, 0))
+    leave_figures(world, later, [900])
+    assert [each.n_in for each in world.driver().shards] == [300, 500]
+
+
+def test_shards_of_another_plan_arent_shown(tmp_path):
+    world = World(tmp_path)
+    leave_figures(world, epoch := world.epoch(0), [300, 500])
+    world.done(epoch)
+    leave_figures(world, end := world.epoch(1, 0), [300, 500])
+    world.done(end)
+    driver = world.driver()
+    assert len(driver.shards) == 2
+    driver.migrate(3)
+    assert driver.shards == ()
+    assert world.driver().shards == ()
+
+
+def test_damaged_figures_are_no_reason_to_refuse_a_job(tmp_path, caplog):
+    world = World(tmp_path)
+    leave_figures(world, epoch := world.epoch(0), [300, 500])
+    world.done(epoch)
+    (world.commits.folder / "shard-001" / "figures-0000000000").write_bytes(b"torn")
+    with caplog.at_level(logging.WARNING, "shoal"):
+        assert world.driver().shards == ()
+    assert [record.message for record in caplog.records] == ["figures ignored"]
 
 
 # -- other code ------------------------------------------------------------------------------------

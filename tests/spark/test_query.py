@@ -102,12 +102,34 @@ def test_several_shards_lose_and_double_nothing(spark, tmp_path):
     assert totals(publishing.summary) == counted(lines)
 
 
+class Notes:
+    """What an observer remembers from one run to the next."""
+
+    kept: object = None
+
+    def state(self) -> dict[str, object]:
+        return {"kept": self.kept}
+
+    def restore(self, state: object) -> None:
+        assert isinstance(state, dict)
+        self.kept = state["kept"]
+
+
+class OtherNotes(Notes):
+    """Of an observer that can't read what there was, such as one with a wrong key."""
+
+    def restore(self, state: object) -> None:
+        pass
+
+
 def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     run = on_spark(spark, tmp_path)
     run.job = job_of(tmp_path, policy=POLICY, more=f"{OUT}[spark]\nshards = 2\ninterval = 0.2\n")
     seen: list[int] = []
-    publishing = run.publish(watch=lambda summary: seen.append(summary.n_in))
+    before, after = Notes(), Notes()
+    publishing = run.publish(watch=lambda summary: seen.append(summary.n_in), memory=before)
     wait_until(lambda: publishing.summary.n_in == 900, publishing)
+    before.kept = "what was shown after the last batch"
     publishing.stop()
     assert sorted(set(seen)) == [300, 600, 900]
     held = publishing.summary.n_held
@@ -116,11 +138,12 @@ def test_several_shards_lose_and_double_nothing_and_migrate(spark, tmp_path):
     assert len(run.lines) == 900 - held
     # Another number of shards isn't begun with unseen.
     with pytest.raises(CheckpointError, match=r"has 2 shards and is to have 3.*--migrate"):
-        run.publish(shards=3)
+        run.publish(shards=3, memory=OtherNotes())
     more = people(600, seed=2, n_people=200).select(COLUMNS)
     run.table = pa.concat_tables([TABLE, more])
     spread(more, tmp_path / "in", 2, first=3)
-    publishing = run.publish(shards=3, migrate=True)
+    publishing = run.publish(shards=3, migrate=True, memory=after)
+    assert after.kept == before.kept
     wait_until(lambda: publishing.summary.n_in == 1500, publishing)
     publishing.stop(drain=True)
     assert publishing.wait()

@@ -13,7 +13,7 @@ from typing import Any
 from shoal.cli.terminal import print_result
 from shoal.errors import CheckpointError, ResourceError
 from shoal.run.state.checkpoint import check_intact, job_of, read_body, read_checkpoint_heading
-from shoal.run.state.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
+from shoal.run.state.folder import CHECKPOINT, HISTORY, SEGMENT, numbers_of, path_of
 from shoal.run.state.heading import Heading
 from shoal.run.state.seal import Seal
 from shoal.run.state.segment import Segment
@@ -29,7 +29,7 @@ PLAIN = (
 #: Facts about the job: its changes are shown, its sections are in the job file.
 _OF_JOB = ("changes", "sections")
 #: The kinds of files of a job on Spark, in its folder and in those of its shards.
-OF_SPARK = ("plan", "epoch", "commit", "idle", "driver", "state", "figures")
+OF_SPARK = ("plan", "epoch", "commit", "idle", "driver", HISTORY, "state", "figures")
 #: The most characters of a fact, and the most facts that are printed.
 TEXT, LINES = 80, 20
 #: The characters of a digest that are printed.
@@ -39,7 +39,8 @@ DIGEST = 12
 def show(folder: Path, *, seal: str | None, as_json: bool, short: bool = False) -> int:
     """Print the content of a state folder; return 5 if a file is damaged or can't be opened.
 
-    ``short`` is for people: a line for each checkpoint and each segment of the journal.
+    ``short`` is for people: a line for each checkpoint and each segment of the journal. A damaged
+    history of the page is shown, and is no failure: a run ignores it.
     """
     if not folder.is_dir():
         raise ResourceError(f"{folder}: isn't a folder that can be read. Check the path.")
@@ -56,7 +57,8 @@ def show(folder: Path, *, seal: str | None, as_json: bool, short: bool = False) 
     else:
         for line in _short_lines(report) if short else _lines(report):
             print_result(line)
-    return 5 if any(entry["problem"] for entry in [*checkpoints, *journal, *shards]) else 0
+    needed = [entry for entry in shards if entry["kind"] != HISTORY]
+    return 5 if any(entry["problem"] for entry in [*checkpoints, *journal, *needed]) else 0
 
 
 def _of_spark(folder: Path, key: Seal | None) -> Iterator[dict[str, Any]]:

@@ -136,6 +136,10 @@ class Run:
         return "draining" if self._drain else "stopping"
 
     @property
+    def batch_at(self) -> None:
+        """None: rows are decided as they come, not in batches."""
+
+    @property
     def shards(self) -> tuple[Summary, ...]:
         """None: there is one engine."""
         return ()

@@ -17,6 +17,7 @@ Under the folder of a job:
 ``driver-0000000014``                 z on several shards: the state of the driver after an epoch
 ``shard-003/state-0000000014``        the state of a shard after an epoch
 ``shard-003/figures-0000000014``      the figures of a shard after an epoch
+``history-0000000003``                what the page has shown, if there is one: see `HistoryFile`
 ``spark/``                            Spark's own checkpoint: which rows belong to which batch
 ====================================  ============================================================
 """
@@ -220,12 +221,16 @@ class CommitLog:
         """Read the result of an epoch."""
         return Commit(**self._commits.load(number).facts)
 
+    def epoch(self, number: int) -> Epoch:
+        """Read what was recorded before an epoch."""
+        return Epoch(**self._epochs.load(number).facts)
+
     @property
     def pending_end(self) -> Epoch | None:
         """An end of the stream that was begun and not committed; it precedes any other epoch."""
         number = _last(self._epochs)
         if number is not None and number % 2 and not self._commits.has(number):
-            return self._epoch(number)
+            return self.epoch(number)
         return None
 
     def is_committed(self, number: int) -> bool:
@@ -240,7 +245,7 @@ class CommitLog:
         CheckpointError
             If Spark has since lost its record of the rows of the batch, and made another one.
         """
-        epoch = self._epoch(number) if self._epochs.has(number) else None
+        epoch = self.epoch(number) if self._epochs.has(number) else None
         if epoch is not None and epoch.offsets and epoch.offsets != self._offsets(number):
             raise CheckpointError(
                 f"{self.folder}: Spark's own checkpoint isn't the one with which batch "
@@ -341,9 +346,6 @@ class CommitLog:
             data = file.read()
         sync_folder(path.parent)
         return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-    def _epoch(self, number: int) -> Epoch:
-        return Epoch(**self._epochs.load(number).facts)
 
 
 def shard_folder(folder: Path, shard: int) -> Path:

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from shoal.engine.space import Space
-from shoal.errors import CheckpointError, ParameterError
+from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.events import event
 from shoal.metrics import Summary
 from shoal.run.clock import Clock, steady
@@ -117,15 +117,18 @@ class Driver:
         self.failure: BaseException | None = None
         #: The figures of the whole job, and how many rows are in its output.
         self.summary, self.n_written = summary_of(job.schema, job.policy), 0
+        #: When the last committed epoch began, in seconds since 1970.
+        self.batch_at: float | None = None
         #: The states of all shards after the last epoch, as far as this driver knows.
         self.saved: SavedCheckpoint | None = None
-        #: The figures of each shard since the plan began; none before the first epoch, or of one.
+        #: The figures of each shard since the plan began; none before its first epoch, or of one.
         self.shards: tuple[Summary, ...] = ()
         if (last := commits.last_commit) is not None:
             commit = commits.commit(last)
             self._clock.resume(commit.at)
             self.summary.restore(commit.summary)
-            self.n_written = commit.n_out
+            self.n_written, self.batch_at = commit.n_out, commit.at
+            self.shards = self._last_shards(last, commit)
 
     # -- epochs ----------------------------------------------------------------------------------
 
@@ -180,6 +183,7 @@ class Driver:
         first = 0 if before is None else before.first_shard + before.n_shards
         summary = None if before is None else self.summary.state()
         self._commits.add_plan(Plan(n_shards, None, self._new_seed(first), first, summary))
+        self.shards = ()
 
     def ensure_plan(self, n_shards: int) -> None:
         """Make the first plan, or refuse a number of shards other than the plan's."""
@@ -343,6 +347,30 @@ class Driver:
         position = F.row_number().over(Window.orderBy(*self._order)) + F.lit(epoch.n_in - 1)
         return rows.withColumn(ROW, position.cast("long"))
 
+    def _summaries(self, figures: list[dict[str, Any]]) -> list[Summary]:
+        """The figures of each shard."""
+        parts = []
+        for shard in figures:
+            part = summary_of(self._job.schema, self._job.policy)
+            part.restore(shard["summary"])
+            parts.append(part)
+        return parts
+
+    def _last_shards(self, last: int, commit: Commit) -> tuple[Summary, ...]:
+        """The figures of each shard after the last epoch of an earlier run, to be shown."""
+        commits = self._commits
+        if commit.plan != commits.newest_plan:
+            return ()
+        plan = commits.plan(commit.plan)
+        if plan.n_shards == 1:
+            return ()
+        try:
+            return tuple(self._summaries(commits.figures(commits.epoch(last), plan)))
+        except (CheckpointError, ResourceError) as error:
+            # No later epoch depends on them.
+            event(log, logging.WARNING, "figures ignored", error=error)
+            return ()
+
     def _finish(self, epoch: Epoch, plan: Plan, figures: list[dict[str, Any]]) -> None:
         job = self._job
         if self._trace is not None:
@@ -350,12 +378,9 @@ class Driver:
         total = summary_of(job.schema, job.policy)
         if plan.summary is not None:
             total.restore(plan.summary)
-        parts = []
-        for shard in figures:
-            part = summary_of(job.schema, job.policy)
-            part.restore(shard["summary"])
+        parts = self._summaries(figures)
+        for part in parts:
             total.merge(part)
-            parts.append(part)
         due = [shard["deadline"] for shard in figures if shard.get("deadline") is not None]
         known = [shard["latest"] for shard in figures if shard["latest"] is not None]
         if epoch.latest is not None:
@@ -372,7 +397,7 @@ class Driver:
         self._commits.add_commit(epoch, commit)
         if job.quarantine is not None:
             drop_unfinished(job.quarantine, epoch)
-        self.summary, self.n_written = total, commit.n_out
+        self.summary, self.n_written, self.batch_at = total, commit.n_out, commit.at
         self.shards = tuple(parts) if len(parts) > 1 else ()
         n_bytes, seconds = sum(s["n_bytes"] for s in figures), self._clock() - epoch.at
         self.saved = SavedCheckpoint(epoch.number, n_bytes, self._clock(), seconds)

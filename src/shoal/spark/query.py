@@ -16,12 +16,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from shoal.errors import ParameterError
 from shoal.job import Job
 from shoal.metrics import Summary
+from shoal.run.protocols import Memory
 from shoal.run.recovery import SavedCheckpoint
 from shoal.run.state.seal import Seal
 from shoal.spark.columns import CORRUPT, TICK, order_column
 from shoal.spark.commits import CommitLog
 from shoal.spark.driver import Driver, StoppedError, Write
 from shoal.spark.failures import original_error
+from shoal.spark.history import HistoryFile
 from shoal.spark.order import with_order
 from shoal.spark.shard_job import ShardJob, own_code
 from shoal.spark.support import check_support
@@ -41,6 +43,7 @@ def publish(
     sample: DataFrame | None = None,
     trace: str | Path | None = None,
     watch: Callable[[Summary], None] | None = None,
+    memory: Memory | None = None,
 ) -> Publishing:
     """Publish a Spark stream under the promise of a job.
 
@@ -70,6 +73,8 @@ def publish(
         A folder for the private trace.
     watch
         Called with the figures after each epoch.
+    memory
+        What an observer keeps from one run to the next, such as the history of the live page.
     """
     n_shards = job.spark.shards if shards is None else shards
     check_support(job, n_shards)
@@ -112,6 +117,11 @@ def publish(
         seal = None if job.checkpoints.seal is None else Seal.from_spec(job.checkpoints.seal)
         commits = CommitLog(shard_job.folder, job=shard_job.digests, seal=seal)
         stack.enter_context(commits.lock())
+        history = None
+        if memory is not None:
+            history = HistoryFile(memory, shard_job.folder, job=shard_job.digests, seal=seal)
+            history.load()
+            watch = _both(watch, history.save)
         driver = Driver(
             stream_df.sparkSession, shard_job, commits,
             ordered=ordered, write=job.output.spark_writer() if write is None else write,
@@ -136,7 +146,12 @@ def publish(
             if until_end
             else writer.trigger(processingTime=f"{round(interval * 1000)} milliseconds")
         )
-        return Publishing(writer.start(), driver, stack, until_end=until_end)
+        query = writer.start()
+        if history is not None:
+            # However the job ends, but while the folder is locked; and not where it is refused: it
+            # may have been started with a wrong key.
+            stack.callback(history.save)
+        return Publishing(query, driver, stack, until_end=until_end)
     except BaseException:
         stack.close()
         raise
@@ -178,8 +193,13 @@ class Publishing:
 
     @property
     def checkpoint_age(self) -> float | None:
-        """None: every batch is committed, and without rows there is none."""
+        """None: every batch is committed, and without rows there is none; see `batch_at`."""
         return None
+
+    @property
+    def batch_at(self) -> float | None:
+        """When the last committed batch began, of any run of the job; None before the first."""
+        return self._driver.batch_at
 
     @property
     def lag(self) -> int | None:
@@ -260,6 +280,19 @@ class Publishing:
             self._driver.stop_after_batch(self.query.stop)
             if drain:
                 self._driver.end()
+
+
+def _both(
+    watch: Callable[[Summary], None] | None, then: Callable[[], None]
+) -> Callable[[Summary], None]:
+    """Return a function that calls both."""
+
+    def call(summary: Summary) -> None:
+        if watch is not None:
+            watch(summary)
+        then()
+
+    return call
 
 
 def _with_ticks(rows: DataFrame) -> DataFrame:

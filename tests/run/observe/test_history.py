@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 
 import pytest
 
+from shoal.run.observe.figures import Buckets, Figures
 from shoal.run.observe.history import RANGES, History
 from tests.run.observe.figures import some_figures
 
@@ -68,27 +70,43 @@ def test_it_is_saved_and_restored():
 @pytest.mark.parametrize(
     "state",
     [None, [], {}, {"samples": 3}, {"samples": {"recent": [[1, 2]]}},
-     {"samples": {"recent": ["CANARY"], "long": {"x": 1}}}],
+     {"samples": {"recent": ["CANARY"], "long": {"x": 1}}},
+     {"samples": {"recent": []}},
+     {"samples": {"recent": [[1.0] * 10 + [float("nan")]], "long": []}},
+     {"samples": {"recent": [[1.0] * 10 + [10**400]], "long": []}}],
 )  # fmt: skip
-def test_a_history_that_cant_be_read_is_left_out(state):
+def test_a_history_that_cant_be_read_is_left_out(state, caplog):
     history = filled(2)
-    history.restore(state)
+    with caplog.at_level(logging.WARNING, "shoal"):
+        history.restore(state)
     assert len(history.series("recent")["t"]) == 2
+    assert [record.message for record in caplog.records] == ["history ignored"]
 
 
-def test_buckets_are_of_the_last_hour_once_there_was_one():
+def figures_with(groups: Buckets, delay: Buckets, *n_in: int) -> Figures:
+    """Figures with these buckets, and with as many rows in each shard."""
+    return dataclasses.replace(
+        some_figures(), group_subjects=groups, delay_rows=delay, delay_seconds=None,
+        shards=tuple((n, 0, 0, 0) for n in n_in),
+    )  # fmt: skip
+
+
+def test_buckets_and_shards_are_of_the_last_hour_once_there_was_one():
     history = History(10.0)
     old = ((20, 5), (40, 9), (float("inf"), 10))
     new = ((20, 15), (40, 20), (float("inf"), 21))
-    assert history.lately(new, new) == {"since": None, "groups": new, "delay": new}
-    base = dataclasses.replace(
-        some_figures(), group_subjects=old, delay_rows=old, delay_seconds=None
-    )
+    assert history.lately(figures_with(new, new, 7, 8)) == {
+        "since": None, "groups": new, "delay": new, "shards": (7, 8),
+    }  # fmt: skip
     for i in range(400):
-        history.add(base, START + 10 * i)
-    lately = history.lately(new, old)
+        history.add(figures_with(old, old, 3, 8), START + 10 * i)
+    lately = history.lately(figures_with(new, old, 7, 8))
     assert lately["since"] == START + 300
     assert lately["groups"] == ((20, 10), (40, 11), (float("inf"), 11))
     assert lately["delay"] == ((20, 0), (40, 0), (float("inf"), 0))
+    assert lately["shards"] == (4, 0)
     # A run that went back to its checkpoint has counted fewer.
-    assert history.lately(((20, 1),), new)["groups"] == ((20, 1),)
+    assert history.lately(figures_with(((20, 1),), new))["groups"] == ((20, 1),)
+    # There are other shards after a migration.
+    for n_in in ((), (9,), (2, 8), (1, 2, 3)):
+        assert history.lately(figures_with(new, new, *n_in))["shards"] == n_in

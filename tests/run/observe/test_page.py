@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import json
 import logging
@@ -67,6 +68,34 @@ def test_figures_and_history_change_once_an_interval(page, clock):
     assert found(page)["series"]["in"] == [None, 2.0]
     times = found(page)["series"]["t"]
     assert times[1] - times[0] == pytest.approx(10)
+
+
+def batch_ages(clock: ManualClock, batch_at: float, instants: list[float]) -> list[Any]:
+    """What a page shows at some instants, each with the figures of its own moment."""
+    ages = []
+    with PageServer("127.0.0.1:0", job={}, clock=clock, wall=clock) as page:
+        for now in instants:
+            clock.set(now)
+            page.offer(dataclasses.replace(some_figures(), batch_at=batch_at))
+            ages.append((found(page)["figures"] or {}).get("batch_age"))
+    return ages
+
+
+# Batches that began at any two moments of one interval can't be told apart.
+@pytest.mark.parametrize("batch_at", [1000.1, 1003.0, 1009.9])
+def test_the_age_of_a_batch_is_in_whole_intervals_and_changes_once_in_one(clock, batch_at):
+    instants = [1009.95, 1010.0, 1014.0, 1019.9, 1020.0, 1031.0]
+    assert batch_ages(clock, batch_at, instants) == [None, 0, 0, 0, 10, 20]
+
+
+def test_a_batch_of_a_driver_whose_clock_was_ahead_has_no_age_below_zero(clock):
+    assert batch_ages(clock, 2000.0, [1009.0, 1010.0]) == [None, 0]
+
+
+def test_a_run_without_batches_has_no_age_of_one(page, clock):
+    page.offer(some_figures(10))
+    clock.set(1010.0)
+    assert found(page)["figures"]["batch_age"] is None
 
 
 def test_events_are_shown_when_their_interval_is_over(page, clock):

@@ -74,6 +74,11 @@ class Observed(Protocol):
         ...
 
     @property
+    def batch_at(self) -> float | None:
+        """When the last committed batch began, in seconds since 1970; None without batches."""
+        ...
+
+    @property
     def shards(self) -> Sequence[Summary]:
         """The figures of each shard; none where there is one engine."""
         ...
@@ -182,6 +187,7 @@ class Monitor:
             blocked_seconds=self._run.blocked_seconds,
             n_audited=None if self._audited is None else self._audited.n_groups,
             shards=self._run.shards,
+            batch_at=self._run.batch_at,
         )
         health = Health(
             checkpoint_age=self._run.checkpoint_age,

@@ -118,6 +118,7 @@ def spark(job_path: Path, options: SparkOptions) -> int:
                 if options.sample is None
                 else read_sample(session, source, options.sample),
                 trace=options.trace,
+                memory=monitor,
             )
             monitor.observe(running)
             n_before = running.summary.n_in

@@ -79,6 +79,9 @@ class Figures:
         What was received and is no row, such as the deletes of a change stream.
     shards
         The rows of each shard: in, published, suppressed, held; empty where there is one engine.
+    batch_at
+        When the last committed batch began, in seconds since 1970; None without batches. It is
+        finer than an observer may see: only its age is shown, in whole intervals.
     """
 
     algorithm: str
@@ -108,6 +111,7 @@ class Figures:
     n_audited: int | None = None
     n_skipped: int = 0
     shards: tuple[tuple[int, int, int, int], ...] = ()
+    batch_at: float | None = None
 
     @classmethod
     def of(
@@ -123,6 +127,7 @@ class Figures:
         blocked_seconds: float | None = None,
         n_audited: int | None = None,
         shards: Sequence[Summary] = (),
+        batch_at: float | None = None,
     ) -> Self:
         """Take a snapshot of a summary, which may change later.
 
@@ -166,6 +171,7 @@ class Figures:
             shards=tuple(
                 (one.n_in, one.n_published, one.suppression.count, one.n_held) for one in shards
             ),
+            batch_at=batch_at,
         )
 
 

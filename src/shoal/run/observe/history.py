@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from shoal.events import event
 from shoal.run.observe.figures import Buckets, Figures
 
 __all__ = ["RANGES", "History", "Range"]
+
+log = logging.getLogger("shoal.run.observe")
 
 #: Samples further apart than this many steps have a gap between them: the run was down.
 _GAP = 6
@@ -28,6 +32,8 @@ _RATES = {
 #: The figures that are shown as they are.
 _LEVELS = {"held": "n_held", "lag": "lag", "z": "z", "k_anonymous": "k_anonymous"}
 _PLACES = 4
+#: No figure is larger.
+_MOST = 1e18
 
 #: A time, and the figures of `_SAMPLE`.
 Sample = tuple[float, tuple[float | None, ...]]
@@ -69,7 +75,9 @@ class History:
         self._ranges: dict[str, deque[Sample]] = {
             name: deque(maxlen=kept.n_samples) for name, kept in RANGES.items()
         }
-        self._buckets: deque[tuple[float, Buckets, Buckets]] = deque(maxlen=_BUCKETS.n_samples)
+        self._buckets: deque[tuple[float, Buckets, Buckets, tuple[int, ...]]] = deque(
+            maxlen=_BUCKETS.n_samples
+        )
 
     def add(self, figures: Figures, at: float) -> None:
         """Keep the figures that are shown from this time on, in seconds since the epoch."""
@@ -82,10 +90,8 @@ class History:
                 if not kept or at - kept[-1][0] >= self._step(RANGES[name]):
                     kept.append(sample)
             if not self._buckets or at - self._buckets[-1][0] >= self._step(_BUCKETS):
-                delay = figures.delay_rows
-                if figures.delay_seconds is not None:
-                    delay = figures.delay_seconds
-                self._buckets.append((at, figures.group_subjects, delay))
+                delay = _delay(figures)
+                self._buckets.append((at, figures.group_subjects, delay, _rows_in(figures)))
 
     def _step(self, kept: Range) -> float:
         # Instants of two processes aren't a whole number of intervals apart.
@@ -118,16 +124,21 @@ class History:
                 found["loss"][i] = round(min(lost / rows, 1.0), _PLACES)
         return found
 
-    def lately(self, groups: Buckets, delay: Buckets) -> dict[str, Any]:
-        """Return how the buckets have grown in the last hour; in the first one, all of them."""
+    def lately(self, figures: Figures) -> dict[str, Any]:
+        """Return how buckets, and the rows of each shard, have grown in the last hour.
+
+        In the first hour of a run, all of them are returned.
+        """
+        groups, delay, shards = figures.group_subjects, _delay(figures), _rows_in(figures)
         with self._lock:
             if len(self._buckets) < _BUCKETS.n_samples:
-                return {"since": None, "groups": groups, "delay": delay}
-            since, old_groups, old_delay = self._buckets[0]
+                return {"since": None, "groups": groups, "delay": delay, "shards": shards}
+            since, old_groups, old_delay, old_shards = self._buckets[0]
         return {
             "since": since,
             "groups": _grown(old_groups, groups),
             "delay": _grown(old_delay, delay),
+            "shards": _grown_shards(old_shards, shards),
         }
 
     def state(self) -> dict[str, Any]:
@@ -145,27 +156,53 @@ class History:
         A history is no part of what is published: without it a run must resume as well.
         """
         samples = state.get("samples") if isinstance(state, Mapping) else None
-        if not isinstance(samples, Mapping):
+        found: dict[str, Any] = {}
+        if isinstance(samples, Mapping):
+            found = {name: samples.get(name) for name in RANGES}
+        if not found or not all(_are_samples(each) for each in found.values()):
+            event(log, logging.WARNING, "history ignored")
             return
         with self._lock:
             for name, kept in self._ranges.items():
-                found = samples.get(name)
-                if isinstance(found, Sequence) and all(_is_sample(each) for each in found):
-                    kept.clear()
-                    kept.extend((float(at), tuple(values)) for at, *values in found)
+                kept.clear()
+                kept.extend((float(at), tuple(values)) for at, *values in found[name])
 
 
-def _is_sample(each: object) -> bool:
-    return (
+def _are_samples(found: object) -> bool:
+    return isinstance(found, list) and all(
         isinstance(each, list)
         and len(each) == len(_SAMPLE) + 1
-        and isinstance(each[0], int | float)
-        and all(value is None or isinstance(value, int | float) for value in each)
+        and _is_number(each[0])
+        and all(value is None or _is_number(value) for value in each)
+        for each in found
     )
+
+
+def _is_number(value: object) -> bool:
+    # Neither NaN, which no page could be told, nor a whole number too large to reckon with.
+    return isinstance(value, int | float) and abs(value) <= _MOST
 
 
 def _risen(old: float | None, new: float | None) -> float | None:
     return None if old is None or new is None or new < old else new - old
+
+
+def _delay(figures: Figures) -> Buckets:
+    """Return the delays in seconds, where the stream has time, else in rows."""
+    return figures.delay_rows if figures.delay_seconds is None else figures.delay_seconds
+
+
+def _rows_in(figures: Figures) -> tuple[int, ...]:
+    """Return how many rows came to each shard."""
+    return tuple(n_in for n_in, *_ in figures.shards)
+
+
+def _grown_shards(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the rows since ``old``; all of them if the shards are others."""
+    if len(old) != len(new):
+        return new
+    grown = tuple(n - m for n, m in zip(new, old, strict=True))
+    return new if min(grown, default=0) < 0 else grown
 
 
 def _grown(old: Buckets, new: Buckets) -> Buckets:

@@ -123,6 +123,7 @@ class PageServer:
         self._events = RecentEvents(interval, clock)
         self._last_state: str | None = None
         self._begun = self._failed = False
+        self._batch_age: float | None = None
         answers: dict[str, Answer] = {
             path: _file(name, kind, style if name == "page.css" else "")
             for path, (name, kind) in _FILES.items()
@@ -193,7 +194,13 @@ class PageServer:
 
     def _remember(self, figures: Figures, at: float) -> None:
         """Keep the figures in the history, under the time at which they began to be shown."""
-        self.history.add(figures, round(self._epoch + at, 1))
+        at += self._epoch
+        self.history.add(figures, round(at, 1))
+        self._batch_age = None
+        if figures.batch_at is not None:
+            # From a fixed instant, and in whole intervals: it doesn't tell when rows came.
+            interval = self._figures.interval
+            self._batch_age = max(0, math.floor((at - figures.batch_at) / interval)) * interval
 
     def _state(self) -> tuple[str, tuple[str, ...]]:
         """Return the state of the run in a word, and why it isn't well."""
@@ -234,7 +241,9 @@ class PageServer:
                 "checkpoint_age": None if age is None else int(age),
             },
             "job": self._job,
-            "figures": None if figures is None else _shown(figures, self.history),
+            "figures": (
+                None if figures is None else _shown(figures, self.history, self._batch_age)
+            ),
             "range": {"name": name, "step": every, "seconds": every * RANGES[name].n_samples},
             "series": self.history.series(name),
             "events": self._events.shown(),
@@ -243,11 +252,10 @@ class PageServer:
         return 200, "application/json", body
 
 
-def _shown(figures: Figures, history: History) -> dict[str, Any]:
+def _shown(figures: Figures, history: History, batch_age: float | None) -> dict[str, Any]:
     """Return the figures as values for JSON; an infinite bound is null."""
     by_seconds = figures.delay_seconds is not None
-    delay = figures.delay_rows if figures.delay_seconds is None else figures.delay_seconds
-    lately = history.lately(figures.group_subjects, delay)
+    lately = history.lately(figures)
     names = (
         "algorithm", "k", "n_in", "n_published", "n_suppressed", "n_quarantined", "n_late",
         "n_reused", "n_alone", "n_held", "loss", "lag", "checkpoint_bytes", "checkpoint_seconds",
@@ -259,6 +267,8 @@ def _shown(figures: Figures, history: History) -> dict[str, Any]:
         "groups": _bounded(lately["groups"]),
         "delay": _bounded(lately["delay"]),
         "delay_unit": "seconds" if by_seconds else "rows",
+        "batch_age": batch_age,
+        "shards_lately": lately["shards"],
     }
 
 

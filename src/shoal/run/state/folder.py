@@ -17,6 +17,7 @@ from shoal.io.streams import os_reason
 
 __all__ = [
     "CHECKPOINT",
+    "HISTORY",
     "SEGMENT",
     "drop",
     "locked",
@@ -28,6 +29,8 @@ __all__ = [
 
 #: The kinds of numbered files. Segment n of the journal follows checkpoint n.
 CHECKPOINT, SEGMENT = "checkpoint", "journal"
+#: On Spark, the history of the page: the one kind of file that no job needs.
+HISTORY = "history"
 LOCK = "lock"
 #: The most bytes of a lock: a process id, and the number that the file system gave to the file.
 MOST_LOCK = 64

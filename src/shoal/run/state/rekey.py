@@ -15,7 +15,7 @@ from shoal.errors import CheckpointError, ResourceError
 from shoal.io.files.atomic import atomic_write
 from shoal.io.streams import os_reason
 from shoal.run.state import checkpoint, private_files, segment
-from shoal.run.state.folder import LOCK, locked, writing
+from shoal.run.state.folder import HISTORY, LOCK, locked, writing
 from shoal.run.state.heading import read_heading
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import read_file
@@ -59,25 +59,45 @@ def rekey(folder: Path, others: Sequence[Path], old: Seal | None, new: Seal) -> 
         raise ResourceError(f"{folder}: isn't a folder that can be read. Check the path.")
     n_changed = n_there = 0
     with locked(folder):
-        for path, number, kind in _files([folder, *others]):
-            data = read_file(path)
-            key = read_heading(path, data, kind, _NEWEST[kind], number).key
-            if key == new.fingerprint:
-                n_there += 1
+        # Histories come last: nothing is removed before the key has opened all that a job needs.
+        files = sorted(_files([folder, *others]), key=lambda file: _is_history(file[0]))
+        for path, number, kind in files:
+            try:
+                is_changed = _rekey_file(path, number, kind, old, new)
+            except CheckpointError:
+                if not _is_history(path):
+                    raise
+                # No job needs it, and each run would ignore it.
+                with writing(path):
+                    path.unlink()
                 continue
-            if key is None and kind == private_files.MAGIC:
-                continue
-            blocks = _resealed(path, data, number, kind, old, new)
-            # All of it is made before the first byte is written: a damaged file changes nothing.
-            with writing(path):
-                written = path.stat()
-                with atomic_write(path, private=True) as output:
-                    for block in blocks:
-                        output.write(block)
-                # Private files are removed by their age, which a new key doesn't change.
-                os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
-            n_changed += 1
+            n_changed += is_changed is True
+            n_there += is_changed is False
     return n_changed, n_there
+
+
+def _rekey_file(path: Path, number: int, kind: bytes, old: Seal | None, new: Seal) -> bool | None:
+    """Seal a file anew; return False if it has the key, None if it is to stay in clear."""
+    data = read_file(path)
+    key = read_heading(path, data, kind, _NEWEST[kind], number).key
+    if key == new.fingerprint:
+        return False
+    if key is None and kind == private_files.MAGIC:
+        return None
+    blocks = _resealed(path, data, number, kind, old, new)
+    # All of it is made before the first byte is written: a damaged file changes nothing.
+    with writing(path):
+        written = path.stat()
+        with atomic_write(path, private=True) as output:
+            for block in blocks:
+                output.write(block)
+        # Private files are removed by their age, which a new key doesn't change.
+        os.utime(path, ns=(written.st_atime_ns, written.st_mtime_ns))
+    return True
+
+
+def _is_history(path: Path) -> bool:
+    return path.name.startswith(f"{HISTORY}-")
 
 
 _NEWEST = {

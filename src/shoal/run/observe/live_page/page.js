@@ -126,6 +126,8 @@ function tiles(found, figures) {
   ];
   if (figures.lag !== null) shown.push(["Lag", number(figures.lag), "wait unread"]);
   if (age !== null) shown.push(["Checkpoint", `${number(age)} s`, `old; due every ${number(due)} s`, due && age > 3 * due]);
+  if (figures.batch_age !== null) shown.push(["Last batch",
+    figures.batch_age ? ago(figures.batch_age) : `< ${number(found.interval)} s`, "since it began; it is committed"]);
   if (figures.checkpoint_bytes !== null) shown.push(["Checkpoint size", bytes(figures.checkpoint_bytes),
     `written in ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
@@ -145,6 +147,8 @@ function tiles(found, figures) {
     element("dt", {}, name), element("dd", {}, value, element("small", {}, more)))));
 }
 
+const ago = seconds => seconds < 120 ? `${number(seconds)} s` : seconds < 7200 ? `${number(Math.floor(seconds / 60))} min`
+  : `${number(Math.floor(seconds / 3600))} h`;
 const bytes = n => n < 1e6 ? `${number(Math.round(n / 1e3))} kB` : `${number(Math.round(n / 1e5) / 10)} MB`;
 
 function lines({ series, range: { seconds, step }, now, job, figures }) {
@@ -206,10 +210,15 @@ function leftOut(figures) {
   part("reasons-tables").replaceChildren(
     table("Suppressed rows, by what they waited for", ["reason", "rows"], figures.suppressed_for),
     table("Quarantined rows, by reason", ["reason", "rows"], figures.quarantined_for));
-  const { shards } = figures;
+  const { shards, shards_lately: lately } = figures, all = lately.reduce((sum, n) => sum + n, 0);
   part("shards").hidden = !shards.length;
-  if (shards.length) part("shards-table").replaceChildren(table("Rows of each shard",
-    ["shard", "in", "published", "suppressed", "held"], shards.map((each, i) => [`shard ${i}`, ...each])));
+  if (!shards.length) return;
+  // A total hides what has changed since.
+  part("shards-note").textContent = `Shares are of the rows ${figures.since === null ? "in so far" : `in since ${clock(figures.since)}`}.`
+    + (all ? ` The fullest shard got ${number(Math.max(...lately) * lately.length / all, 1)} times as many as the average one.` : "");
+  part("shards-table").replaceChildren(table("Rows of each shard", ["shard", "in", "share in %", "held", "published", "suppressed"],
+    shards.map(([n_in, published, suppressed, held], i) =>
+      [`shard ${i}`, n_in, all ? Math.round(1000 * lately[i] / all) / 10 : "–", held, published, suppressed])));
 }
 
 function events(found) {
