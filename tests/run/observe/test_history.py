@@ -50,7 +50,13 @@ def test_a_gap_and_a_fallen_counter_have_no_rate():
     history = filled(3)
     later = dataclasses.replace(some_figures(), n_in=1000, n_published=800, loss_sum=80.0)
     history.add(later, START + 3600)
-    assert history.series("recent")["in"][-1] is None
+    series = history.series("recent")
+    # No line is drawn over the gap: in the middle of it nothing is known.
+    assert series["t"][2:] == [START + 20, START + 1810, START + 3600]
+    for name, values in series.items():
+        assert name == "t" or values[-2] is None
+    assert series["held"][-1] == later.n_held
+    assert series["in"][-1] is None
     fallen = dataclasses.replace(later, n_in=900, n_published=810, loss_sum=90.0)
     history.add(fallen, START + 3610)
     series = history.series("recent")

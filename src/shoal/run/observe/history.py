@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,11 +101,11 @@ class History:
         """Return the series of a range: times, rates a second, levels, and the mean loss.
 
         A rate or a loss is that of the time since the sample before. It is None at the first one,
-        after a gap, and where a counter has fallen because a run went back to its checkpoint.
+        after a gap, and where a counter has fallen because a run went back to its checkpoint. In
+        the middle of a gap is an instant at which nothing is known.
         """
         with self._lock:
-            samples = list(self._ranges[name])
-        most = _GAP * RANGES[name].every * self._interval
+            samples = _with_gaps(self._ranges[name], _GAP * RANGES[name].every * self._interval)
         found: dict[str, list[float | None]] = {"t": [at for at, _ in samples]}
         places = {key: _SAMPLE.index(key) for key in _SAMPLE}
         for key, figure in _LEVELS.items():
@@ -113,7 +113,8 @@ class History:
         for key in (*_RATES, "loss"):
             found[key] = [None] * len(samples)
         for i, ((before, old), (at, new)) in enumerate(itertools.pairwise(samples), 1):
-            if not 0 < at - before <= most:
+            if at <= before:
+                # Only a restored history that was made in another way has such samples.
                 continue
             for key, figure in _RATES.items():
                 n = _risen(old[places[figure]], new[places[figure]])
@@ -166,6 +167,16 @@ class History:
             for name, kept in self._ranges.items():
                 kept.clear()
                 kept.extend((float(at), tuple(values)) for at, *values in found[name])
+
+
+def _with_gaps(samples: Iterable[Sample], most: float) -> list[Sample]:
+    """Return samples, and one of nothing between two that are further apart than that."""
+    found: list[Sample] = []
+    for at, values in samples:
+        if found and at - found[-1][0] > most:
+            found.append(((found[-1][0] + at) / 2, (None,) * len(values)))
+        found.append((at, values))
+    return found
 
 
 def _are_samples(found: object) -> bool:
