@@ -84,9 +84,10 @@ def run(
     original: bool = True,
     missing: Missing = "quarantine",
     drop: tuple[str, ...] = (),
+    n_lost: int = 0,
     **options: Any,
 ) -> Report:
-    """Audit rows that arrived in this order."""
+    """Audit rows that arrived in this order; the output lacks the last ``n_lost``."""
     sensitive = [Sensitive("disease", domain)]
     if second != "none":
         sensitive.append(Sensitive("other", second))
@@ -133,7 +134,7 @@ def run(
         Policy(*criteria, window=window, missing=missing),
         pa.Table.from_pylist(published, schema=None if published else EMPTY).drop_columns(
             list(drop)
-        ),
+        )[: len(published) - n_lost],
         trace=pa.Table.from_pylist(lines) if trace else None,
         original=pa.Table.from_pylist(given) if original else None,
         **options,

@@ -56,6 +56,13 @@ def test_without_the_original_the_output_gives_the_windows_if_it_has_every_row()
     assert verdict.figures == {"t": 0.0}
 
 
+def test_an_output_whose_end_is_missing_gives_no_window() -> None:
+    report = run(table(HALVES), TCloseness(0.0), original=False, n_lost=1)
+    assert report["conservation"].verdict == "broken"
+    assert report[T].verdict == "unverifiable"
+    assert "1 rows arrived and weren't published" in report[T].detail
+
+
 def test_an_original_that_lacks_rows_gives_no_window() -> None:
     verdict = judge(table(HALVES), original_rows=np.array([0, 1, 2, 9]))
     assert verdict.verdict == "unverifiable"

@@ -110,13 +110,15 @@ def values_by_arrival(
         if n := int(np.count_nonzero(at < 0)):
             return f"{n:,} rows that arrived aren't in the original"
         return take(column(evidence.original, name), at)
-    shown = trace.has(GROUP, REUSE)[lines] & (trace.seq[lines] >= 0)
+    seq = trace.seq[lines]
+    # The output may lack rows at its end: that they are missing is a matter of conservation.
+    shown = trace.has(GROUP, REUSE)[lines] & (seq >= 0) & (seq < evidence.n_rows)
     if n := int(np.count_nonzero(~shown)):
         return (
             f"what groups are measured against needs the original to be seen: "
             f"{n:,} rows arrived and weren't published"
         )
-    return take(column(evidence.published, name), trace.seq[lines])
+    return take(column(evidence.published, name), seq)
 
 
 def moments_of_table(classes: EquivalenceClasses, n_arrived: int) -> Moments:
