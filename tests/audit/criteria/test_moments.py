@@ -100,6 +100,11 @@ def beyond_the_end(rows: list[Row]) -> None:
         rows[i].published, rows[i].window = 99, 13
 
 
+def far_beyond_the_end(rows: list[Row]) -> None:
+    for i in (8, 9, 10, 11):
+        rows[i].published, rows[i].window = 99, 99
+
+
 def before_its_rows(rows: list[Row]) -> None:
     for i in (2, 3, 4, 5):
         rows[i].window = 5
@@ -127,6 +132,7 @@ FORGED: list[tuple[Callable[[list[Row]], None], str]] = [
     (two_windows, "several windows are named at one moment: 1 of 3 groups (0)"),
     (too_late, "the window wasn't there yet: 1 of 3 groups (1)"),
     (beyond_the_end, "the window wasn't there yet: 1 of 3 groups (2)"),
+    (far_beyond_the_end, "the window wasn't there yet: 1 of 3 groups (2)"),
     (before_its_rows, "the window doesn't hold the rows measured against it: 1 of 3 groups (1)"),
     (behind_its_rows, "the window doesn't hold the rows measured against it: 1 of 3 groups (1)"),
     (of_a_join_behind_it, "the window doesn't hold the rows measured against it: 1 of 3 groups"),

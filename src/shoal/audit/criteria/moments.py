@@ -155,7 +155,7 @@ def moments_of_stream(
     end, arrived = trace.window[lines], trace.arrived[lines]
 
     n_moments = int(np.count_nonzero(ends))
-    low, high = np.full(n_moments, n_arrived + 1, dtype=np.int64), np.full(n_moments, -1)
+    low, high = np.full(n_moments, np.iinfo(np.int64).max), np.full(n_moments, -1)
     np.minimum.at(low, moment, end)
     np.maximum.at(high, moment, end)
     named = (end >= 0) & (low == high)[moment]
