@@ -124,9 +124,9 @@ class Browser:
         """Return what the screen shows, as PNG."""
         return base64.b64decode(self._call("GET", "/screenshot", None))
 
-    def run(self, script: str) -> Any:
-        """Return what a script returns."""
-        return self._post("/execute/sync", {"script": script, "args": []})
+    def run(self, script: str, *arguments: object) -> Any:
+        """Return what a script returns, or what its promise brings."""
+        return self._post("/execute/sync", {"script": script, "args": arguments})
 
     def show(self, *, width: int, dark: bool, height: int = 900) -> None:
         """Set the size of the screen, and what the reader prefers."""

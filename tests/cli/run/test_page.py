@@ -189,6 +189,31 @@ def _check_readable(browser: Browser) -> None:
     assert browser.run("return document.querySelectorAll('svg path.line').length") >= 6
 
 
+def test_a_line_goes_on_where_the_run_was_not_down(browser: Browser, served: Served) -> None:
+    """Loss is unknown while nothing leaves, and while the run is down: only that is a gap."""
+    paths = """
+        const [values, over] = arguments;
+        return import("/charts.js").then(({ figure, drawLines }) => {
+          const chart = figure("loss", "");
+          document.body.append(chart.root);
+          const times = values.map((_, i) => i);
+          drawLines(chart, times, [{ name: "loss", values }], { from: 0, to: times.length, over });
+          const path = chart.svg.querySelector("path.line").getAttribute("d");
+          chart.root.remove();
+          return path.replace(/[^ML]/g, "");
+        });
+    """
+    with served.running():
+        browser.open(served.url)
+        loss = [None, 0.1, None, 0.2, None, 0.3, 0.4]
+        for held, lines in (
+            ([1, 1, 1, 1, 1, 1, 1], "MLLL"),
+            ([1, 1, 1, 1, None, 1, 1], "MLML"),
+            (None, "MMML"),
+        ):
+            assert browser.run(paths, loss, held) == lines
+
+
 def _check_keyboard(browser: Browser) -> None:
     """All that a pointer can do, keys can."""
     browser.run("document.querySelector('#charts svg').focus()")

@@ -50,8 +50,9 @@ function widen({ svg }, height) {
   return width;
 }
 
-// Draw series over time. A null is a gap: nothing is known, or the run was down.
-export function drawLines(chart, times, series, { from, to, unit = "", places, limit, joins = false }) {
+// Draw series over time. A null is a gap: nothing is known, or the run was down. Lines go on over one
+// where `over` has a value: then the run wasn't down.
+export function drawLines(chart, times, series, { from, to, unit = "", places, limit, over }) {
   const { svg } = chart, width = widen(chart, HEIGHT);
   const known = series.flatMap(({ values }) => values).filter(value => value !== null);
   if (!known.length) {
@@ -76,10 +77,11 @@ export function drawLines(chart, times, series, { from, to, unit = "", places, l
     svg.append(drawn("text", { x: x(at), y: HEIGHT - 7, "text-anchor": anchor, class: "soft" }, clock(at)));
   series.forEach(({ values }, i) => {
     const group = drawn("g", { class: `s${i + 1}` });
-    let path = "";
+    let path = "", goesOn = false;
     values.forEach((value, j) => {
+      const begins = !goesOn;
+      goesOn = value !== null || (goesOn && (over?.[j] ?? null) !== null);
       if (value === null) return;
-      const begins = joins ? !path : j === 0 || values[j - 1] === null;
       const alone = begins && (j + 1 >= values.length || values[j + 1] === null);
       if (alone) group.append(drawn("circle", { cx: x(times[j]), cy: y(value), r: 3, class: "mark" }));
       path += `${begins ? "M" : "L"}${x(times[j]).toFixed(1)} ${y(value).toFixed(1)}`;

@@ -129,7 +129,8 @@ function tiles(found, figures) {
   if (figures.batch_age !== null) shown.push(["Last batch",
     figures.batch_age ? ago(figures.batch_age) : `< ${number(found.interval)} s`, "since it began; it is committed"]);
   if (figures.checkpoint_bytes !== null) shown.push(["Checkpoint size", bytes(figures.checkpoint_bytes),
-    `written in ${number(figures.checkpoint_seconds, 2)} s`]);
+    // On Spark a checkpoint is a part of a batch.
+    `${figures.batch_age === null ? "written in" : "of a batch that took"} ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
     "entries that a restart would replay"]);
   // It is bad while it grows from one interval to the next.
@@ -160,7 +161,7 @@ function lines({ series, range: { seconds, step }, now, job, figures }) {
     names.map(([name, key]) => ({ name, values: series[key] })), { ...frame, ...more });
   draw(CHARTS.rows, [["in", "in"], ["out", "out"]]);
   draw(CHARTS.held, [["held", "held"]], bound ? { limit: { value: bound, text: `at most ${number(bound)} rows${shards > 1 ? ` in ${shards} shards` : ""}` } } : {});
-  draw(CHARTS.loss, [["loss", "loss"]], { places: 3, joins: true });
+  draw(CHARTS.loss, [["loss", "loss"]], { places: 3, over: series.held });
   draw(CHARTS.left, [["suppressed", "suppressed"], ["quarantined", "quarantined"], ["late", "late"]]);
   for (const key of ["lag", "z"]) {
     const known = series[key].some(value => value !== null);
