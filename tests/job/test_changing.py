@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from shoal.algorithms import ZAnonymizer
 from shoal.audit import Report, changes_in, without_changes
 from shoal.errors import CheckpointError, ParameterError, ResourceError
 from shoal.io.registry import resolve_input, resolve_output
@@ -407,6 +409,41 @@ def test_z_changes_too(tmp_path: Path) -> None:
         folder.run()
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "weaker"),
+    [
+        ("count = 'residual'", "count = 'plain'", "algorithm.count 'residual' → 'plain'"),
+        ("estimates = 1", "count = 'plain'", "algorithm.count not set → 'plain'"),
+        ("count = 'plain'", "count = 'residual'", None),
+        ("probability = 0.9", "probability = 0.8", "algorithm.probability 0.9 → 0.8"),
+        ("probability = 0.8", "probability = 0.9", None),
+        ("probability = 0.9\nk = 3", "probability = 0.9\nk = 2", "algorithm.k 3 → 2"),
+        ("probability = 0.9\nk = 2", "probability = 0.9\nk = 3", None),
+        ("k = 3", "k = 2", None),
+    ],
+)
+def test_a_knob_that_promises_less_must_be_accepted(
+    tmp_path: Path, before: str, after: str, weaker: str | None
+) -> None:
+    schema = 'subject = "person"\n[schema.quasi]\ntown = {}\n[schema.keep]\ncolumns = ["ward"]'
+    policy = "z = 3\nwindow = { rows = 200 }"
+
+    def write(knobs: str) -> None:
+        folder.write(schema=schema, policy=policy, name=f"z-anonymity'\n{knobs}\n#")
+
+    folder = Folder(tmp_path, schema=schema, policy=policy, name=f"z-anonymity'\n{before}\n#")
+    folder.run(until=100)
+    write(after)
+    there = folder.files
+    if weaker is not None:
+        with pytest.raises(CheckpointError, match=re.escape(weaker)):
+            folder.run()
+        assert folder.files == there
+    folder.run(accept_weaker=weaker is not None)
+    assert folder.facts["changes"][0]["weaker"] is (weaker is not None)
+    assert folder.audit().verdict == "kept"
+
+
 def test_without_the_key_the_audit_says_that_it_cant_tell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -679,4 +716,5 @@ def test_every_key_of_a_job_has_a_rule() -> None:
         ("audit", AuditForm),
     ):
         keys |= {f"{section}.{key}" for key in form.model_fields}
-    assert set(RULES) == keys - {"run.checkpoint"}
+    knobs = {f"algorithm.{knob}" for knob in ZAnonymizer().promised_by_knobs()}
+    assert set(RULES) == (keys | knobs) - {"run.checkpoint"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from shoal.engine.base import Anonymizer, Engine, Publishes
@@ -84,6 +85,14 @@ class ZAnonymizer(Anonymizer):
                 'goes with count = "residual" only',
                 fix='Leave one of the two out: what "plain" publishes isn\'t estimated',
             )
+
+    def promised_by_knobs(self) -> Mapping[str, float]:
+        """Return 1 for ``residual``; and what z is raised for, which counts if it is raised."""
+        return {
+            "count": float(self.count == "residual"),
+            "probability": float(self.probability),
+            "k": float(self.k if self.probability else 0),
+        }
 
     def _start(self, space: Space, seed: bytes) -> Engine:
         knobs = ZKnobs(self.count == "plain", float(self.probability), self.k, self.estimates)

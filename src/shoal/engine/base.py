@@ -253,6 +253,10 @@ class Anonymizer(ABC):
             digest.update(array.tobytes())
         return np.frombuffer(digest.digest(), np.uint8)
 
+    def promised_by_knobs(self) -> Mapping[str, float]:
+        """Return how much knobs promise beyond the policy: more is stricter."""
+        return {}
+
     def beside_others(self) -> Self:
         """Return what decides alike where other engines use the cores of the machine as well."""
         return self

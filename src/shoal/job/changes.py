@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from shoal.engine.base import Anonymizer
 from shoal.job.file import Job
 from shoal.job.form import PolicyForm, shown
 from shoal.spec.strictness import Direction, direction
@@ -34,6 +35,9 @@ RULES: dict[str, tuple[Rule, str]] = {
     "policy.ahead": ("restart", "it decides which rows are accepted"),
     "policy.missing": ("never", "it decides how the output shows missing values"),
     "algorithm": ("restart", "the name and every knob that decides: `workers` of `tide` don't"),
+    "algorithm.count": ("promise", "`residual` is stricter"),
+    "algorithm.probability": ("promise", "more is stricter"),
+    "algorithm.k": ("promise", "more is stricter, with a `probability`"),
     "run.name": ("never", "if the output is a topic, whose broker stores it; otherwise any time"),
     "run.seed": ("any time", "a run that resumes doesn't use it"),
     "run.checkpoint.folder": ("never", "another folder is another job"),
@@ -89,7 +93,15 @@ def _of_algorithm(former: Job, now: Job) -> Iterator[KeyChange]:
     then, there = (job.sections.get("algorithm", {}) for job in (former, now))
     for key in sorted(then.keys() | there.keys()):
         if then.get(key) != there.get(key):
-            yield KeyChange(f"algorithm.{key}", _said(then, key), _said(there, key), "neutral")
+            found = _direction(key, former.anonymizer, now.anonymizer)
+            yield KeyChange(f"algorithm.{key}", _said(then, key), _said(there, key), found)
+
+
+def _direction(knob: str, former: Anonymizer, now: Anonymizer) -> Direction:
+    before, after = (one.promised_by_knobs().get(knob, 0.0) for one in (former, now))
+    if before == after:
+        return "neutral"
+    return "stricter" if after > before else "weaker"
 
 
 def _said(section: Mapping[str, Any], key: str) -> str:
