@@ -355,6 +355,40 @@ def test_nobody_falls_back_over_a_change(folder: Folder) -> None:
     assert {name for name, data in folder.files.items() if before.get(name) != data} == set()
 
 
+def test_only_the_changed_job_falls_back_over_a_change_after_which_nothing_was_read(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.run(until=300)
+    new = "k = 8\nl = 2\ndelay = { rows = 40 }"
+    folder.write(policy=new)
+    save = Checkpointer.save
+
+    def saving(self: Checkpointer, *words: Any) -> None:
+        save(self, *words)
+        if self._changes:
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpointer, "save", saving)
+        with pytest.raises(Killed):
+            folder.run()
+    assert len(folder.facts["changes"]) == 1
+    state = folder.path / "state"
+    newest = path_of(state, CHECKPOINT, numbers_of(state, CHECKPOINT)[-1])
+    newest.write_bytes(newest.read_bytes()[:-1])
+    before = folder.files
+    for policy in (K3, K3.replace("3", "4")):
+        folder.write(policy=policy)
+        with pytest.raises(CheckpointError, match="only the changed job can fall back"):
+            folder.run(fall_back=True, accept_weaker=True)
+        assert folder.files == before
+    folder.write(policy=new)
+    folder.run(fall_back=True)
+    is_whole(folder)
+    assert folder.facts["changes"][0]["what"] == ["policy.k 3 → 8"]
+    assert min(folder.people_in_groups(300, N_ROWS)) >= 8
+
+
 def test_of_a_damaged_checkpoint_audit_and_report_say_that_they_cant_tell(folder: Folder) -> None:
     folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
     folder.run(until=300)

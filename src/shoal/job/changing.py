@@ -125,11 +125,12 @@ def follow_changes(
         recovery,
         job={**recovery.job, **{name: former.digests[name] for name in CHANGEABLE}},
         sections=former.sections,
+        followed_by=recovery.job_digest,
     )
     changes = changes_between(former, job)
     if not changes:
         # The same in other words: it keeps the name that it has.
-        return before
+        return dataclasses.replace(before, followed_by=None)
     _refuse(job, former, changes, recovery.folder, accept_weaker=accept_weaker)
     text = ", ".join(change.text for change in changes)
     with contextlib.ExitStack() as stack:

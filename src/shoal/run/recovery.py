@@ -26,7 +26,7 @@ from typing import Any
 
 from shoal.errors import CheckpointError, ParameterError
 from shoal.events import event
-from shoal.run.state.folder import SEGMENT, numbers_of
+from shoal.run.state.folder import CHECKPOINT, SEGMENT, numbers_of
 from shoal.run.state.journal import AnyEntry, Change, Entry, Journal, Read, read_journal
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
@@ -58,6 +58,8 @@ class Recovery:
         Encrypts them; None: they are in clear.
     fall_back
         Whether to resume from the checkpoint before the newest if that one is damaged.
+    followed_by
+        The digest of the changed job that this one is only finished for; None: it goes on itself.
     """
 
     folder: Path
@@ -67,6 +69,7 @@ class Recovery:
     every: float = 10.0
     seal: Seal | None = field(default=None, repr=False)
     fall_back: bool = False
+    followed_by: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 < self.every < float("inf"):
@@ -200,6 +203,15 @@ class Checkpointer:
                 )
             else:
                 yield entry
+        if self._ends_under in (None, self._recovery.followed_by):
+            return
+        if numbers_of(folder, CHECKPOINT)[-1] > checkpoint.number:
+            # The damaged checkpoint was written by the changed job: the change was finished.
+            raise CheckpointError(
+                f"{folder}: the job was changed after checkpoint {checkpoint.number}, and only the "
+                "changed job can fall back to it. Restore that job. Whatever it is to become next "
+                "can be changed once it has run."
+            )
 
     def resume(self) -> None:
         """Open the journal for appending."""
