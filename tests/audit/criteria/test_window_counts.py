@@ -31,6 +31,35 @@ def test_every_window_counted_from_scratch(
         assert line == [sum(value == v for value, _ in there) for v in range(4)]
 
 
+def test_rows_leave_a_window_one_after_the_other() -> None:
+    values = np.array([0, 1, 1, 2, 0, 2])
+    counts = WindowCounts(values, 3, rows=3).at(np.arange(7))
+    assert counts.tolist() == [
+        [0, 0, 0],
+        [1, 0, 0],
+        [1, 1, 0],
+        [1, 2, 0],
+        [0, 2, 1],
+        [1, 1, 1],
+        [1, 0, 2],
+    ]
+
+
+def test_a_repeated_row_counts_as_soon_as_the_earlier_one_has_left() -> None:
+    """Somebody has value 0 in rows 0, 1 and 4; windows have three rows."""
+    values, subjects = np.array([0, 0, 1, 1, 0, 1]), np.array([7, 7, 7, 8, 7, 9])
+    tallies = WindowCounts(values, 2, rows=3, earlier=repeats(values, subjects))
+    assert tallies.at(np.arange(7)).tolist() == [
+        [0, 0],
+        [1, 0],
+        [1, 0],
+        [1, 1],
+        [1, 2],
+        [1, 2],
+        [1, 2],
+    ]
+
+
 def test_nothing_repeats_nothing() -> None:
     assert repeats(np.empty(0, dtype=np.int64)).tolist() == []
     assert repeats(np.array([3, 4, 3, 3])).tolist() == [-1, -1, 0, 2]
