@@ -107,7 +107,7 @@ def test_a_value_that_was_not_read_but_published_breaks_every_form() -> None:
 
 
 def test_each_group_is_named_for_what_is_wrong_with_it() -> None:
-    """Windows of four rows: one holds all that a group shows, one is far from it, one is like it."""
+    """Of three windows one lacks a value of its group, one is far from it, and one is like it."""
     rows = [Row(value, 0, 4, 4) for value in (1, 2, 1, 2)]
     rows += [Row(3, 1, 8, 8), Row(3, 1, 8, 8), Row(4, published=8), Row(4, published=8)]
     rows += [Row(value, 2, 12, 12) for value in (5, 6, 5, 6)]
