@@ -161,12 +161,15 @@ def test_counts_that_need_more_than_64_bits() -> None:
 
 
 def test_sums_that_need_more_than_64_bits() -> None:
-    """All moves over nine values: 9 times what a product of two counts is."""
+    """All moves over nine values: 9 times a product of two counts. Another group is small."""
     many = 2**30
-    inside, beside = np.zeros((1, 10), dtype=np.int64), np.ones((1, 10), dtype=np.int64)
-    inside[0, 0], beside[0, 9] = many, many
-    expected = ordered_distance_of(inside[0].tolist(), beside[0].tolist())
-    assert ordered(inside, beside).tolist() == [pytest.approx(float(expected), rel=1e-15)]
+    inside, beside = np.zeros((2, 10), dtype=np.int64), np.ones((2, 10), dtype=np.int64)
+    inside[:, 0], beside[:, 9] = (many, 1), (many, 1)
+    expected = [
+        float(ordered_distance_of(one, other))
+        for one, other in zip(inside.tolist(), beside.tolist(), strict=True)
+    ]
+    assert ordered(inside, beside).tolist() == pytest.approx(expected, rel=1e-15)
 
 
 def ordered_distance_of(inside: list[int], beside: list[int]) -> Fraction:

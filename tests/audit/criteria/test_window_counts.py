@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -58,6 +60,18 @@ def test_a_repeated_row_counts_as_soon_as_the_earlier_one_has_left() -> None:
         [1, 2],
         [1, 2],
     ]
+
+
+def test_what_is_kept_grows_with_the_rows_and_not_with_rows_times_values() -> None:
+    values = np.arange(20_000)
+    tracemalloc.start()
+    try:
+        tallies = WindowCounts(values, len(values), rows=5)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100 * len(values)
+    assert tallies.at(np.array([20_000])).sum() == 5
 
 
 def test_nothing_repeats_nothing() -> None:
