@@ -16,6 +16,7 @@ from shoal.spec.hierarchy import Domain, Hierarchy, Range
 from shoal.spec.policy import (
     BetaLikeness,
     Criterion,
+    Delay,
     DeltaDisclosure,
     Measured,
     Missing,
@@ -64,6 +65,7 @@ class Row:
     root: bool = False
     gap: bool = False
     shard: int | None = None
+    never_arrived: bool = False
 
 
 def table(groups: Sequence[Sequence[Any]], rest: Sequence[Any] = ()) -> list[Row]:
@@ -83,6 +85,7 @@ def run(
     trace: bool = True,
     original: bool = True,
     missing: Missing = "quarantine",
+    delay: Delay | None = None,
     drop: tuple[str, ...] = (),
     n_lost: int = 0,
     **options: Any,
@@ -102,7 +105,7 @@ def run(
         who = i if row.subject is None else row.subject
         shown = row.group is not None
         outcome = row.outcome or (("reuse" if row.joins else "group") if shown else "suppressed")
-        valid = outcome != "quarantined"
+        valid = outcome != "quarantined" and not row.never_arrived
         place: str | None = PLACES[row.place if row.place is not None else (row.group or 0)]
         if row.root or row.gap:
             place = "*" if row.root else None
@@ -131,7 +134,7 @@ def run(
             published.append({"place": place, **values})
     return audit(
         schema,
-        Policy(*criteria, window=window, missing=missing),
+        Policy(*criteria, window=window, missing=missing, delay=delay),
         pa.Table.from_pylist(published, schema=None if published else EMPTY).drop_columns(
             list(drop)
         )[: len(published) - n_lost],

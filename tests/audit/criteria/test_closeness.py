@@ -160,6 +160,27 @@ def test_counts_that_need_more_than_64_bits() -> None:
     assert ordered(inside, beside).tolist() == [0.5]
 
 
+def test_sums_that_need_more_than_64_bits() -> None:
+    """All moves over nine values: 9 times a product of two counts. Another group is small."""
+    many = 2**30
+    inside, beside = np.zeros((2, 10), dtype=np.int64), np.ones((2, 10), dtype=np.int64)
+    inside[:, 0], beside[:, 9] = (many, 1), (many, 1)
+    expected = [
+        float(ordered_distance_of(one, other))
+        for one, other in zip(inside.tolist(), beside.tolist(), strict=True)
+    ]
+    assert ordered(inside, beside).tolist() == pytest.approx(expected, rel=1e-15)
+
+
+def ordered_distance_of(inside: list[int], beside: list[int]) -> Fraction:
+    """Return the same as ``ordered_distance``, of counts."""
+    work, carried = Fraction(0), Fraction(0)
+    for one, other in zip(inside, beside, strict=True):
+        carried += Fraction(one, sum(inside)) - Fraction(other, sum(beside))
+        work += abs(carried)
+    return work / (len(beside) - 1)
+
+
 def test_of_two_values_one_can_be_moved_to_the_other_and_of_one_none() -> None:
     assert ordered(np.array([[2, 0]]), np.array([[1, 1]])).tolist() == [0.5]
     assert ordered(np.array([[0, 2, 0]]), np.array([[1, 1, 0]])).tolist() == [0.5]

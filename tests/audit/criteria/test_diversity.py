@@ -23,6 +23,7 @@ from shoal.spec.policy import (
 )
 from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.audit.test_matching import by_trying_all
+from tests.audit.world import World
 
 Row = tuple[int, str, int]  # group, value, subject
 
@@ -293,3 +294,75 @@ def test_the_most_frequent_value_must_stay_below_the_bound_and_not_reach_it() ->
     assert verdict.verdict == "kept"
     assert verdict.figures["worst_group_largest_to_tail_by_rows"] == 1.5
     assert verdict.figures["worst_group_largest_to_tail_by_subjects"] == 1.5
+
+
+# -- what is said ----------------------------------------------------------------------------------
+
+L = "distinct l-diversity of disease"
+
+
+def test_what_was_kept_is_said_with_the_numbers_of_boxes_and_groups(world: World) -> None:
+    verdict = world.report()[L]
+    assert verdict.detail == (
+        "at least 2 different subjects with different values in each of 2 boxes and 3 groups"
+    )
+    assert verdict.figures == {
+        "l": 2,
+        "n_boxes": 2,
+        "n_boxes_below": 0,
+        "smallest_box_n_values": 2,
+        "smallest_box_n_subjects_with_values": 2,
+        "n_groups": 3,
+        "n_groups_below": 0,
+        "smallest_group_n_values": 2,
+        "smallest_group_n_subjects_with_values": 2,
+    }
+
+
+def test_that_values_are_even_enough_is_said() -> None:
+    rows = [(0, v, i) for i, v in enumerate("xy")]
+    assert judge(EntropyLDiversity(1.8), rows, 2).detail == (
+        "at least 2 different subjects with different values and even enough "
+        "in each of 1 box and 1 group"
+    )
+
+
+def test_a_group_may_have_become_uneven_later_and_a_box_has_no_history() -> None:
+    uneven = [(0, v, i) for i, v in enumerate("xyxxx")]
+    assert judge(EntropyLDiversity(1.8), uneven, 2).detail == (
+        "1 of 1 box has values that are too uneven; "
+        "1 of 1 group (0) had when released or later values that are too uneven"
+    )
+
+
+@pytest.mark.parametrize(("criterion", "said"), [
+    (DistinctLDiversity(2), "fewer than 2 different subjects with different values"),
+    (EntropyLDiversity(1.5), "or later values that are too uneven"),
+])  # fmt: skip
+def test_a_group_without_a_release_hides_no_other_and_is_not_counted(
+    world: World, criterion: LDiversity, said: str
+) -> None:
+    """All rows of group 0 joined it, and the two of group 1 have one value now."""
+    world.criteria = [criterion]
+    for row in (0, 1, 2):
+        world.line(row)["outcome"] = "reuse"
+    world.shown(4)["disease"] = world.original[4]["disease"] = "flu"
+    verdict = world.report()[f"{criterion.name} of disease"]
+    assert f"1 of 2 groups (1) had when released {said}" in verdict.detail
+    assert verdict.figures["n_groups"] == 2
+    assert verdict.figures["n_groups_below"] == 1
+
+
+def test_without_a_trace_rows_are_diverse_and_their_people_unknown(world: World) -> None:
+    verdict = world.report(trace=False)[L]
+    assert verdict.verdict == "unverifiable"
+    assert verdict.detail == (
+        "the rows of every box are diverse enough, "
+        "but whose rows these are can't be told without a trace"
+    )
+    assert verdict.figures["n_boxes"] == 2
+
+
+def test_with_a_trace_that_does_not_fit_nothing_is_said_of_boxes(world: World) -> None:
+    world.published.append(world.published[0])
+    assert world.report()[L].detail == "the trace doesn't fit the output row by row"

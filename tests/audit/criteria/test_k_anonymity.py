@@ -22,6 +22,12 @@ def test_the_smallest_groups_are_reported(world: World) -> None:
     }
 
 
+def test_how_many_boxes_and_groups_are_large_enough_is_said(world: World) -> None:
+    assert world.report()[NAME].detail == (
+        "rows of at least 2 different subjects in each of 2 boxes and 3 groups"
+    )
+
+
 def test_a_broken_group_is_named_by_its_number(world: World) -> None:
     world.line(10)["group"] = 17
     detail = world.report()[NAME].detail

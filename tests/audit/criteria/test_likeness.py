@@ -116,6 +116,47 @@ def test_range_likeness_looks_at_runs() -> None:
     assert like(relative, *groups, domain=Range(1, 99)).verdict == "kept"
 
 
+def test_the_first_node_below_the_root_is_protected_as_others() -> None:
+    group, rest = [SARS, PNEUMONIA, BRONCHITIS], [CANCER, FLU, ULCER]
+    assert like(SemanticLikeness(1.5), group, rest=rest).verdict == "broken"
+    assert like(SemanticLikeness(1.5), rest, rest=group).verdict == "broken"
+
+
+def test_a_node_with_two_values_is_protected() -> None:
+    """Each value gains 1, with p = 1/4; both together gain as much with p = 1/2."""
+    group, rest = ["y", "z"], ["t", "w"]
+    assert like(EnhancedLikeness(1.2), group, rest=rest, domain=TREE).verdict == "kept"
+    assert like(SemanticLikeness(1.2), group, rest=rest, domain=TREE).verdict == "broken"
+
+
+def neighbours(a: float, b: float, criterion: RangeLikeness) -> str:
+    """One group has two neighbouring numbers only, and one all of the four that there are.
+
+    With p = 1/4 each of them may gain 1; with p = 1/2 the two of them may not.
+    """
+    groups = [a, b], [a, b, 5000, 6000], [5000, 6000, 5000, 6000, a, b]
+    return like(criterion, *groups, domain=Range(0.5, 9999)).verdict
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 2), (0.7, 1.7), (100.6, 101.6)])
+def test_a_run_of_two_values_is_protected(a: float, b: float) -> None:
+    assert neighbours(a, b, RangeLikeness(1.2, epsilon=1)) == "broken"
+    assert neighbours(a, b, RangeLikeness(1.2, epsilon=0.99)) == "kept"
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.7, 0.8), (100.6, 100.7), (1000.1, 1000.2)])
+def test_the_length_of_a_run_may_be_off_by_rounding(a: float, b: float) -> None:
+    assert b - a != 0.1
+    assert neighbours(a, b, RangeLikeness(1.2, epsilon=0.1)) == "broken"
+    assert neighbours(a, b, RangeLikeness(1.2, epsilon=0.0999)) == "kept"
+
+
+def test_a_run_may_be_as_long_as_a_share_of_its_first_number() -> None:
+    for epsilon, expected in ((0.1, "broken"), (0.0999, "kept")):
+        relative = RangeLikeness(1.2, epsilon=epsilon, relative=True)
+        assert neighbours(20, 22, relative) == expected
+
+
 def test_a_run_may_hold_values_that_the_group_lacks() -> None:
     group, rest = [1, 3], [2, *([9] * 9)]
     verdict = like(RangeLikeness(4.0, epsilon=2), group, rest=rest, domain=NUMBERS)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from shoal.audit import Verdict
+from shoal.audit.criteria import moments
 from shoal.spec.hierarchy import Hierarchy
 from shoal.spec.policy import (
     BasicLikeness,
@@ -63,6 +64,22 @@ def test_an_output_whose_end_is_missing_gives_no_window() -> None:
     assert "1 rows arrived and weren't published" in report[T].detail
 
 
+@pytest.mark.parametrize(
+    "row",
+    [Row(None, 0, 5, 5, outcome="suppressed", root=True), Row(SARS, outcome="group")],
+    ids=["suppressed", "without a place"],
+)
+def test_a_row_whose_value_was_not_published_gives_no_window(row: Row) -> None:
+    """It is suppressed and shown as a row of roots, or the trace doesn't say where it is."""
+    for criterion in (TCloseness(0.0), BasicLikeness(9.0)):
+        verdict = judge([*table(HALVES), row], criterion, original=False, suppressed="root")
+        assert verdict.verdict == "unverifiable"
+        assert verdict.detail == (
+            "what groups are measured against needs the original to be seen: "
+            "1 rows arrived and weren't published"
+        )
+
+
 def test_an_original_that_lacks_rows_gives_no_window() -> None:
     verdict = judge(table(HALVES), original_rows=np.array([0, 1, 2, 9]))
     assert verdict.verdict == "unverifiable"
@@ -74,7 +91,7 @@ def test_an_original_whose_values_have_no_place_gives_no_window() -> None:
         rows = table(HALVES, [value])
         verdict = judge(rows)
         assert verdict.verdict == "unverifiable"
-        assert "1 rows that arrived have no value of disease within its domain" in verdict.detail
+        assert verdict.detail == "1 rows that arrived have no value of disease within its domain"
         assert judge(rows, EnhancedLikeness(9)).verdict == (
             "unverifiable" if value else "kept"  # a value that is missing is one of its own there
         )
@@ -87,6 +104,52 @@ def test_a_value_that_was_not_read_but_published_breaks_every_form() -> None:
         verdict = judge(rows, criterion)
         assert verdict.verdict == "broken"
         assert "a value that the window lacks: 1 of 2 groups (0)" in verdict.detail
+
+
+def test_each_group_is_named_for_what_is_wrong_with_it() -> None:
+    """Of three windows one lacks a value of its group, one is far from it, and one is like it."""
+    rows = [Row(value, 0, 4, 4) for value in (1, 2, 1, 2)]
+    rows += [Row(3, 1, 8, 8), Row(3, 1, 8, 8), Row(4, published=8), Row(4, published=8)]
+    rows += [Row(value, 2, 12, 12) for value in (5, 6, 5, 6)]
+    rows[0].shown = 9
+    options: dict[str, Any] = {"window": Window(4, advance=4), "domain": NUMBERS}
+    verdict = judge(rows, TCloseness(0.1), **options)
+    assert verdict.detail == (
+        "a value that the window lacks: 1 of 3 groups (0); "
+        "farther than 0.1 from the window: 1 of 3 groups (1)"
+    )
+    assert verdict.figures["n_groups_beyond"] == 2
+    assert verdict.figures["n_windows"] == 3
+
+
+def test_groups_are_measured_in_another_order_than_their_windows() -> None:
+    """Group 0 left last, and each is like the window of its own time only."""
+    rows = [Row(value, 1, 4, 4) for value in (1, 2, 1, 2)]
+    rows += [Row(value, 0, 8, 8) for value in (3, 3, 3, 4)]
+    options: dict[str, Any] = {"window": Window(4, advance=4), "domain": NUMBERS}
+    assert judge(rows, TCloseness(0.0), **options).verdict == "kept"
+
+
+@pytest.mark.parametrize("cells", [1, 5, 10, 100])
+def test_groups_are_named_however_many_are_measured_at_a_time(
+    cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "_CELLS", cells)
+    rows = table([*HALVES, [SARS, SARS], *HALVES, [CANCER, CANCER]])
+    assert judge(rows).detail.startswith("farther than 0 from the window: 2 of 6 groups (2, 5)")
+    rows[8].shown = FLU
+    rows[9].shown = FLU
+    assert judge(rows).detail.startswith("a value that the window lacks: 1 of 6 groups (4); ")
+
+
+def test_where_nothing_arrived_a_group_shows_what_its_window_lacks() -> None:
+    """A forged trace: rows were published that never arrived, and measured against nothing."""
+    rows = [Row(SARS, 0, 0, 0, never_arrived=True), Row(CANCER, 0, 0, 0, never_arrived=True)]
+    for criterion in (TCloseness(1.0), BasicLikeness(9.0), DeltaDisclosure(9.0)):
+        verdict = judge(rows, criterion)
+        assert verdict.verdict == "broken"
+        assert verdict.detail == "a value that the window lacks: 1 of 1 group (0)"
+        assert verdict.figures["n_windows"] == 1
 
 
 def test_a_trace_that_does_not_fit_is_no_evidence() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.audit import Verdict
 from shoal.audit.criteria import moments
-from shoal.spec.policy import BasicLikeness, Measured, TCloseness, Window
+from shoal.audit.criteria.moments import Moments
+from shoal.audit.evidence import EquivalenceClasses
+from shoal.spec.policy import BasicLikeness, Delay, Measured, TCloseness, Window
 from tests.audit.criteria.measured_world import NUMBERS, Row, holds, ordered_distance, run
 
 WORST = "worst_group_closeness_by_rows"
@@ -72,6 +75,16 @@ def test_windows_that_advance_end_on_their_grid() -> None:
     assert judge(measured_against(6), t, window=window).verdict == "kept"
 
 
+@pytest.mark.parametrize(
+    ("delay", "expected"), [(Delay(rows=8), "broken"), (Delay(seconds=8.0), "kept")]
+)
+def test_where_a_clock_lets_windows_advance_they_may_end_anywhere(
+    delay: Delay, expected: str
+) -> None:
+    options: dict[str, Any] = {"window": Window(8, advance=2), "delay": delay}
+    assert judge(measured_against(5), TCloseness(0.5), **options).verdict == expected
+
+
 def no_window(rows: list[Row]) -> None:
     rows[0].window = rows[1].window = None
 
@@ -125,31 +138,74 @@ def empty(rows: list[Row]) -> None:
     rows[0].window = rows[1].window = 0
 
 
-FORGED: list[tuple[Callable[[list[Row]], None], str]] = [
-    (no_window, "no window is named: 1 of 3 groups (0)"),
-    (no_window_of_a_row, "no window is named: 1 of 3 groups (0)"),
-    (no_window_of_a_join, "no window is named: 1 of 3 groups (0)"),
-    (two_windows, "several windows are named at one moment: 1 of 3 groups (0)"),
-    (too_late, "the window wasn't there yet: 1 of 3 groups (1)"),
-    (beyond_the_end, "the window wasn't there yet: 1 of 3 groups (2)"),
-    (far_beyond_the_end, "the window wasn't there yet: 1 of 3 groups (2)"),
-    (before_its_rows, "the window doesn't hold the rows measured against it: 1 of 3 groups (1)"),
-    (behind_its_rows, "the window doesn't hold the rows measured against it: 1 of 3 groups (1)"),
-    (of_a_join_behind_it, "the window doesn't hold the rows measured against it: 1 of 3 groups"),
-    (empty, "the window doesn't hold the rows measured against it: 1 of 3 groups (0)"),
+def empty_for_a_row(rows: list[Row]) -> None:
+    rows[0].window, rows[1].window = None, 0
+
+
+FORGED: list[tuple[Callable[[list[Row]], None], list[str]]] = [
+    (no_window, ["no window is named: 1 of 3 groups (0)"]),
+    (
+        no_window_of_a_row,
+        [
+            "no window is named: 1 of 3 groups (0)",
+            "several windows are named at one moment: 1 of 3 groups (0)",
+        ],
+    ),
+    (no_window_of_a_join, ["no window is named: 1 of 3 groups (0)"]),
+    (two_windows, ["several windows are named at one moment: 1 of 3 groups (0)"]),
+    (too_late, ["the window wasn't there yet: 1 of 3 groups (1)"]),
+    (beyond_the_end, ["the window wasn't there yet: 1 of 3 groups (2)"]),
+    (far_beyond_the_end, ["the window wasn't there yet: 1 of 3 groups (2)"]),
+    (before_its_rows, ["the window doesn't hold the rows measured against it: 1 of 3 groups (1)"]),
+    (behind_its_rows, ["the window doesn't hold the rows measured against it: 1 of 3 groups (1)"]),
+    (
+        of_a_join_behind_it,
+        ["the window doesn't hold the rows measured against it: 1 of 3 groups (0)"],
+    ),
+    (empty, ["the window doesn't hold the rows measured against it: 1 of 3 groups (0)"]),
+    (
+        empty_for_a_row,
+        [
+            "no window is named: 1 of 3 groups (0)",
+            "several windows are named at one moment: 1 of 3 groups (0)",
+        ],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("forge", "text"), FORGED, ids=[f[0].__name__ for f in FORGED])
+@pytest.mark.parametrize(("forge", "said"), FORGED, ids=[f[0].__name__ for f in FORGED])
 def test_a_window_that_cannot_have_been_breaks_the_promise(
-    forge: Callable[[list[Row]], None], text: str
+    forge: Callable[[list[Row]], None], said: list[str]
 ) -> None:
     rows = stream()
     forge(rows)
     verdict = judge(rows, TCloseness(1.0))
     assert verdict.verdict == "broken"
-    assert text in verdict.detail
+    assert [part for part in verdict.detail.split("; ") if "window" in part] == said
     assert verdict.figures["n_groups_beyond"] == 0
+
+
+@pytest.mark.parametrize(
+    ("published", "end", "is_latest"),
+    [(6, 7, True), (7, 7, True), (8, 7, False), (7, 8, True), (9, 7, False)],
+)
+def test_without_an_advance_the_window_has_the_latest_rows(
+    published: int, end: int, is_latest: bool
+) -> None:
+    rows = [Row(i % 2) for i in range(12)]
+    for i in (4, 5):
+        rows[i] = Row(rows[i].value, 0, published, end)
+    for i in (10, 11):
+        rows[i] = Row(rows[i].value, 1, 12, 12)
+    verdict = judge(rows, TCloseness(0.5), window=Window(4))
+    assert verdict.verdict == ("kept" if is_latest else "broken")
+    not_latest = (
+        "the window doesn't hold the rows measured against it, or isn't that of the latest rows: "
+        "1 of 2 groups (0)"
+    )
+    assert (not_latest in verdict.detail) != is_latest
+    # A window that advances stays the same until the next one begins.
+    assert judge(rows, TCloseness(0.5), window=Window(4, advance=1)).verdict == "kept"
 
 
 def test_a_window_moved_to_hide_something_is_measured_where_it_says() -> None:
@@ -271,6 +327,27 @@ def streams(draw: st.DrawFn) -> tuple[list[Row], int]:
                 rows[i].value, group, moment, draw(st.integers(i + 1, latest)), joins=True
             )
     return rows, length
+
+
+@pytest.mark.parametrize(
+    ("cells", "n_values", "sizes"),
+    [(6, 2, [3, 2]), (7, 2, [3, 2]), (1, 2, [1] * 5), (2, 1, [2, 2, 1]), (99, 2, [5])],
+)
+def test_some_moments_are_counted_at_a_time_and_at_least_one(
+    cells: int, n_values: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moments, "_CELLS", cells)
+    five = Moments(
+        EquivalenceClasses("group", *np.zeros((5, 1), dtype=np.int64)),
+        class_of=np.array([0, 0, 1, 1, 1]),
+        end=np.arange(5),
+        rows=np.arange(5),
+        moment=np.arange(5),
+        flaws=[],
+    )
+    found = list(five.counts(np.zeros(5, dtype=np.int64), n_values))
+    assert [len(counts) for _, counts in found] == sizes
+    assert [n for _, counts in found for n in counts[:, 0].tolist()] == [1, 2, 1, 2, 3]
 
 
 def moments_of(rows: list[Row], length: int) -> list[tuple[list[int], list[int]]]:

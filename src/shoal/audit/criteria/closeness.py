@@ -150,7 +150,7 @@ def variational(inside: Counts, beside: Counts) -> NDArray[np.float64]:
     >>> variational(np.array([[1, 0]]), np.array([[1, 1]])).tolist()
     [0.5]
     """
-    extra, whole = _extra(inside, beside, most=2)
+    extra, whole = _extra(inside, beside, most=1)
     return np.asarray(np.maximum(extra, 0).sum(axis=1) / whole, dtype=np.float64)
 
 
@@ -160,7 +160,7 @@ def jensen_shannon(inside: Counts, beside: Counts) -> NDArray[np.float64]:
     >>> jensen_shannon(np.array([[3, 0]]), np.array([[0, 5]])).tolist()
     [1.0]
     """
-    q, p = np.broadcast_arrays(_shares(inside), _shares(beside))
+    q, p = _shares(inside), _shares(beside)
     middle = (p + q) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = [np.where(one > 0, one * np.log2(one / middle), 0.0) for one in (p, q)]
@@ -177,7 +177,7 @@ def _extra(inside: Counts, beside: Counts, *, most: int) -> tuple[_Wholes, _Whol
     ``most`` is the largest factor that a sum of them will be multiplied by.
     """
     n_inside, n_beside = inside.sum(axis=1), beside.sum(axis=1)
-    largest = int(n_inside.max(initial=0)) * int(n_beside.max(initial=0)) * max(most, 1)
+    largest = int(n_inside.max()) * int(n_beside.max()) * most
     wide: Any = np.int64 if largest < _ROOM else object
     n_inside, n_beside = n_inside.astype(wide), n_beside.astype(wide)
     extra = inside * n_beside[:, None] - beside * n_inside[:, None]

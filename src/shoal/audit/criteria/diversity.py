@@ -145,9 +145,8 @@ def _examine(
     found = _DiversityFigures()
     bounds = classes.starts.tolist()
     ends_moment = classes.ends_moment.tolist()
-    for i, (number, first) in enumerate(
-        zip(classes.number.tolist(), classes.n_first.tolist(), strict=True)
-    ):
+    numbers = classes.number.tolist()
+    for i, first in enumerate(classes.n_first.tolist()):
         if first == 0:  # a matter of grouping
             continue
         found.n_classes += 1
@@ -161,7 +160,7 @@ def _examine(
         matched = n_values if alone else matching(pairs, max(needed, found.n_matched))
         found.n_matched = min(found.n_matched, matched)
         if matched < needed:
-            found.few.append(number)
+            found.few.append(numbers[i])
         if measure is not None and not _stays_even(
             moments(subjects[start:end], values[start:end], first, ends_moment[start:end]),
             measure,
@@ -170,7 +169,7 @@ def _examine(
             # people the promise is about each group (over rows it follows for boxes).
             by_people=classes.kind == "group",
         ):
-            found.uneven.append(number)
+            found.uneven.append(numbers[i])
     return found
 
 

@@ -86,12 +86,11 @@ def check_range(evidence: Evidence, criterion: RangeLikeness) -> list[Verdict]:
             one, other = _sums(inside), _sums(beside)
             holds, most = np.ones(len(inside), dtype=np.bool_), np.zeros(len(inside))
             for group, first, last in _runs(inside, places, criterion):
-                window = group if len(other) > 1 else np.zeros_like(group)
                 held, gain = _gained(
                     one[group, last + 1] - one[group, first],
-                    other[window, last + 1] - other[window, first],
+                    other[group, last + 1] - other[group, first],
                     one[group, -1],
-                    other[window, -1],
+                    other[group, -1],
                     criterion.beta,
                 )
                 holds[group[~held]] = False

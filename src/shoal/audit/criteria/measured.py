@@ -44,7 +44,7 @@ __all__ = ["SLACK", "Counts", "Judge", "Measure", "check_attributes"]
 #: How far a figure may lie beyond its limit, relatively: shares are fractions, limits are floats.
 SLACK = 1e-9
 
-#: How often each value occurs, by group and value. For windows, one line may serve all groups.
+#: How often each value occurs, by group and value: in the group itself, or in its window.
 Counts: TypeAlias = NDArray[np.int64]
 #: Takes the counts of groups and windows; returns whether each group holds, and its figure.
 Judge: TypeAlias = Callable[[Counts, Counts], tuple[NDArray[np.bool_], NDArray[np.float64]]]
@@ -109,7 +109,8 @@ def _check_attribute(
     if evidence.schema.each_row:
         by_people = by_rows.worst
     elif subjects is not None:
-        by_people = _measure(moments, values, judge, rows, subjects, evidence.subjects).worst
+        people = subjects, evidence.subjects
+        by_people = _measure(moments, values, judge, rows, people).worst
     return _verdict(title, moments, measure, (by_rows, by_people), doubt)
 
 
@@ -178,14 +179,17 @@ def _measure(
     values: SensitiveValues,
     judge: Judge,
     rows: int | None,
-    subjects: NDArray[np.int64] | None = None,
-    subjects_shown: NDArray[np.int64] | None = None,
+    people: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> _Measurement:
-    """Measure every moment by rows, or by people: each subject's different values count once."""
+    """Measure every moment by rows, or by people: each subject's different values count once.
+
+    ``people`` are the subjects of the rows that arrived, and of those that were published.
+    """
     n_values = len(values.places)
     shown = values.shown[moments.rows]
     earlier, once = None, None
-    if subjects is not None and subjects_shown is not None:
+    if people is not None:
+        subjects, subjects_shown = people
         earlier = repeats(values.arrived, subjects)
         class_of = moments.class_of[moments.moment]
         once = repeats(shown, subjects_shown[moments.rows], class_of) < 0
@@ -198,14 +202,11 @@ def _measure(
         known = end >= 0
         here = np.flatnonzero(known) + some_moments.start
         ends, which = np.unique(end[known], return_inverse=True)
-        inside, beside = counts[known], tallies.at(ends)
-        if len(ends) > 1:
-            beside = beside[which]
+        inside, beside = counts[known], tallies.at(ends)[which]
         lacking = ((inside > 0) & (beside == 0)).any(axis=1)
         if lacking.any():
             lacks[here[lacking]], worst = True, math.inf
-            here, inside = here[~lacking], inside[~lacking]
-            beside = beside[~lacking] if len(ends) > 1 else beside
+            here, inside, beside = here[~lacking], inside[~lacking], beside[~lacking]
         if len(here):
             holds[here], figure = judge(inside, beside)
             worst = max(worst, float(figure.max()))

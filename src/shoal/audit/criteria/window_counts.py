@@ -53,7 +53,7 @@ class WindowCounts:
         order = order[at[order] <= n]
         self._at = at[order]
         self._values = values[order % n] if n else values
-        self._signs = np.where(order < n, 1, -1)
+        self._comes = order < n
         self._n_values = n_values
         self._step = max(_FEWEST, n_values)
         starts = range(0, len(order), self._step)
@@ -63,15 +63,15 @@ class WindowCounts:
     def at(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the counts of the windows with these ends, one line for each."""
         counts = np.empty((len(ends), self._n_values), dtype=np.int64)
-        for line, stop in zip(counts, np.searchsorted(self._at, ends, side="right"), strict=True):
-            kept = int(stop) // self._step
-            line[:] = self._sums[kept] + self._changes(kept * self._step, int(stop))
+        for i, stop in enumerate(np.searchsorted(self._at, ends, side="right").tolist()):
+            kept = stop // self._step
+            counts[i] = self._sums[kept] + self._changes(kept * self._step, stop)
         return counts
 
     def _changes(self, start: int, stop: int) -> NDArray[np.int64]:
-        signs, values = self._signs[start:stop], self._values[start:stop]
-        came = np.bincount(values[signs > 0], minlength=self._n_values)
-        return came - np.bincount(values[signs < 0], minlength=self._n_values)
+        comes, values = self._comes[start:stop], self._values[start:stop]
+        came = np.bincount(values[comes], minlength=self._n_values)
+        return came - np.bincount(values[~comes], minlength=self._n_values)
 
 
 def repeats(*keys: NDArray[np.int64]) -> NDArray[np.int64]:
