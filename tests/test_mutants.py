@@ -175,13 +175,13 @@ sys.exit(main(
 def test_good_tests_kill_all_but_what_makes_no_difference(world: Path) -> None:
     done = run(world, GOOD_TESTS)
     assert done.returncode == 1
-    assert "9 = 8 + 0 + 1  all\n" in done.stdout
+    assert "9 = 8 + 0 + 0 + 1  all\n" in done.stdout
     assert "SURVIVED: src/shoal/rule.py:12 in may_leave\n" in done.stdout
     assert "  + return (n_subjects >= 0) and k > 0\n" in done.stdout
     explain(world, "return (n_subjects >= 0) and k > 0")
     done = run(world, GOOD_TESTS)
     assert done.returncode == 0
-    assert "9 = 8 + 1 + 0  all\n" in done.stdout
+    assert "9 = 8 + 0 + 1 + 0  all\n" in done.stdout
 
 
 def explain(world: Path, after: str) -> None:
@@ -216,7 +216,19 @@ def test_a_mutant_that_never_ends_is_killed(world: Path) -> None:
     (world / "src" / "shoal" / "rule.py").write_text(endless)
     tests = "from shoal.rule import f\n\ndef test_it():\n    assert f(3) == 7\n"
     done = run(world, tests, "--count", "2", "--seed", "3")
-    assert "2 = 2 + 0 + 0  all\n" in done.stdout
+    assert "2 = 0 + 2 + 0 + 0  all\n" in done.stdout
+
+
+@pytest.mark.nightly
+def test_what_breaks_outside_of_a_test_kills_no_mutant(world: Path) -> None:
+    """One is tried in a process that has collected the tests, the other one in a fresh process."""
+    (world / "src" / "shoal" / "rule.py").write_text("N = 1\n\n\ndef f():\n    return 1\n")
+    tests = "from shoal.rule import N, f\n\ndef test_it():\n    f() == N or os._exit(99)\n"
+    done = run(world, f"import os\n{tests}")
+    assert done.returncode == 1
+    assert "BROKE: src/shoal/rule.py:1 in the module\n" in done.stdout
+    assert "BROKE: src/shoal/rule.py:5 in f\n" in done.stdout
+    assert "2 = 0 + 0 + 0 + 2  all\n" in done.stdout
 
 
 @pytest.mark.nightly
@@ -224,7 +236,7 @@ def test_no_change_escapes_because_the_module_was_imported_before(world: Path) -
     (world / "src" / "shoal" / "rule.py").write_text(ELSEWHERE)
     done = run(world, TESTS_ELSEWHERE)
     assert done.returncode == 0, done.stdout
-    assert "12 = 12 + 0 + 0  all\n" in done.stdout
+    assert "12 = 12 + 0 + 0 + 0  all\n" in done.stdout
 
 
 @pytest.mark.nightly

@@ -1,7 +1,7 @@
 """``python -m tests.mutants``: change the code in one place at a time, and see who notices.
 
 Survivors are printed with their place. The exit code is 1 if one of them isn't in
-``explained.toml``, or if something in it is noticed after all.
+``explained.toml``, if something in it is noticed after all, or if what runs the tests broke.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tests.mutants.changes import Mutant, mutants_of
 from tests.mutants.collected import FailsUnchangedError, run_module
 from tests.mutants.modules import TESTS
-from tests.mutants.running import Job, Result
+from tests.mutants.running import End, Job, Result
 
 __all__ = ["explanations", "main"]
 
@@ -149,9 +149,9 @@ def _judged(results: Iterator[Result], jobs: dict[Job, Changed], reasons: dict[N
     """Print what became of all mutants, survivors and counts; return the exit code."""
     counts: Counter[tuple[str, str]] = Counter()
     try:
-        for job, passed in ((result.job, result.passed) for result in results):
+        for job, end in results:
             one = jobs[job._replace(seconds=float("inf"))]
-            fate = _fate(passed=passed, is_explained=one.name in reasons)
+            fate = _fate(end, is_explained=one.name in reasons)
             counts[one.module, fate] += 1
             print(f"{counts.total():5,} {fate}: {one if fate.isupper() else one.place}", flush=True)
     finally:
@@ -160,20 +160,23 @@ def _judged(results: Iterator[Result], jobs: dict[Job, Changed], reasons: dict[N
     return int(any(fate.isupper() for _, fate in counts))
 
 
-def _fate(*, passed: bool, is_explained: bool) -> str:
+def _fate(end: End, *, is_explained: bool) -> str:
     """Return what became of a mutant, in capitals if somebody has to do something."""
+    if end == "broke":
+        return "BROKE"
     if is_explained:
-        return "explained" if passed else "EXPLAINED, BUT NOTICED"
-    return "SURVIVED" if passed else "killed"
+        return "explained" if end == "passed" else "EXPLAINED, BUT NOTICED"
+    return {"passed": "SURVIVED", "failed": "killed", "timed out": "never ended"}[end]
 
 
 def _print_counts(counts: Counter[tuple[str, str]]) -> None:
-    print("mutants = killed + explained + neither")
+    fates = ("killed", "never ended", "explained")
+    print(f"mutants = {' + '.join(fates)} + what is to be done")
     for module in [*sorted({module for module, _ in counts}), ""]:
-        n, killed = _total(counts, module, None), _total(counts, module, "killed")
-        explained = _total(counts, module, "explained")
-        rest = n - killed - explained
-        print(f"{n:6,} = {killed:,} + {explained:,} + {rest:,}  {module or 'all'}", flush=True)
+        n = _total(counts, module, None)
+        parts = [_total(counts, module, fate) for fate in fates]
+        sums = " + ".join(f"{part:,}" for part in [*parts, n - sum(parts)])
+        print(f"{n:6,} = {sums}  {module or 'all'}", flush=True)
 
 
 def _total(counts: Counter[tuple[str, str]], module: str, fate: str | None) -> int:

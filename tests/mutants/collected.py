@@ -98,6 +98,11 @@ def run_module(jobs: Sequence[Job], sources: Path, folder: Path, workers: int) -
             os.waitpid(pid, 0)
     whole = calls.limit(list(calls.by_test))
     fresh = [job._replace(seconds=whole) for job in left.values()]
+    if fresh:
+        (control,) = run_all([fresh[0]._replace(source=None)], sources, folder / "control", 1)
+        if control.end != "passed":
+            log = folder / "control" / "0" / "log"
+            raise FailsUnchangedError(log.read_text(errors="replace")[-3000:])
     yield from run_all(fresh, sources, folder / "fresh", workers)
 
 
@@ -300,4 +305,4 @@ class _Collected:
 
         job = Job("", tuple(self._items))
         (result,) = run_all([job], self._sources, self._folder / "traced", 1, test)
-        return pickle.loads(path.read_bytes()) if result.passed else {}
+        return pickle.loads(path.read_bytes()) if result.end == "passed" else {}

@@ -13,10 +13,11 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +26,7 @@ from hypothesis import Phase, settings
 
 from tests.examples import examples
 
-__all__ = ["Job", "Result", "Tree", "limit", "limited", "run_all", "run_pytest"]
+__all__ = ["End", "Job", "Result", "Tree", "limit", "limited", "run_all", "run_pytest"]
 
 #: A mutant may take this many times what the tests take, and some seconds; then it hangs.
 PATIENCE = 5
@@ -34,6 +35,8 @@ LEAST_SECONDS = 10
 MEMORY = 6 << 30
 #: Imported before the forks; naming them here is their use.
 PRELOADED = (np, pa)
+#: The exit code of a process in which something else has failed than a test.
+BROKE = 99
 
 
 class Job(NamedTuple):
@@ -49,13 +52,15 @@ class Job(NamedTuple):
     within: str = ""
 
 
+#: How tests end: ``broke`` if it wasn't a test that failed, but what runs them.
+End = Literal["passed", "failed", "timed out", "broke"]
+
+
 class Result(NamedTuple):
-    """How the tests of a job ended, and the seconds of processor time that they took."""
+    """How the tests of a job ended."""
 
     job: Job
-    passed: bool
-    timed_out: bool
-    seconds: float
+    end: End
 
 
 @dataclass
@@ -126,7 +131,8 @@ def _start(tree: Tree, job: Job, test: Callable[[Tree, Job], int]) -> int:
             limited(tree, job)
             code = test(tree, job)
         except BaseException:
-            code = 3
+            traceback.print_exc()
+            code = BROKE
         os._exit(code)
     return pid
 
@@ -185,16 +191,25 @@ def _ended(pid: int, tree: Tree) -> Result | None:
     hangs = waited > 20 * max(job.seconds, LEAST_SECONDS)
     if hangs:
         _kill(pid)
-    ended, status, usage = os.wait4(pid, 0 if hangs else os.WNOHANG)
+    ended, status = os.waitpid(pid, 0 if hangs else os.WNOHANG)
     if ended == 0:
         return None
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)  # what the tests have started
     if job.source is not None:
         tree.change(job.module, None)
-    by_signal = os.WIFSIGNALED(status)
-    passed = not by_signal and os.waitstatus_to_exitcode(status) == pytest.ExitCode.OK
-    return Result(job, passed, hangs or by_signal, usage.ru_utime + usage.ru_stime)
+    return Result(job, "timed out" if hangs else _end(os.waitstatus_to_exitcode(status)))
+
+
+def _end(code: int) -> End:
+    if code == pytest.ExitCode.OK:
+        return "passed"
+    # The limit of processor time is soft and hard at once.
+    if code in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "timed out"
+    # Without the change the same tests are found and run. A module that can't be imported is an
+    # error of the collection, or of the command line if conftest.py imports it.
+    return "broke" if code in (BROKE, pytest.ExitCode.INTERNAL_ERROR) else "failed"
 
 
 def _kill(pid: int) -> None:
