@@ -43,7 +43,7 @@ RULES: dict[str, tuple[Rule, str]] = {
     "run.checkpoint.folder": ("never", "another folder is another job"),
     "run.checkpoint.every": ("any time", ""),
     "run.checkpoint.seal": ("any time", "where the key is; `shoal checkpoint rekey` changes it"),
-    "bad_rows.action": ("any time", ""),
+    "bad_rows.action": ("any time", "`stop` ends a run at a bad row that is replayed, too"),
     "bad_rows.file": ("never", "it is resumed at a mark"),
     "bad_rows.limit": ("any time", ""),
     "private.seal": ("never", "files resume at a mark: the section can't be added or removed"),
@@ -51,7 +51,8 @@ RULES: dict[str, tuple[Rule, str]] = {
     "private.file_hours": ("any time", ""),
     "private.keep_megabytes": ("any time", ""),
     "private.keep_days": ("any time", ""),
-    "audit.sample": ("any time", "but not from 0 or to 0: held rows carry their subject for it"),
+    "audit.sample": ("any time", "but not from 0 or to 0: held rows carry their subject for it. "
+        "Less may leave out a group that has ended a run"),
 }  # fmt: skip
 
 
