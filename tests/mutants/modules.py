@@ -45,6 +45,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "engine/kernels/predicate.py": (
         f"{_KERNELS}predicate.py",
+        f"{_KERNELS}measured.py",
         f"{_KERNELS}held_and_kept_groups.py",
         "tests/engine/test_waiting.py",
     ),

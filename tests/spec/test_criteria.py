@@ -14,16 +14,21 @@ from shoal.spec.criteria import (
     Closeness,
     Criterion,
     DeltaDisclosure,
+    DistinctLDiversity,
     EnhancedLikeness,
+    EntropyLDiversity,
     EuclideanCloseness,
     JensenShannonCloseness,
     KAnonymity,
     LDiversity,
     Measured,
     RangeLikeness,
+    RecursiveLDiversity,
     SemanticLikeness,
     TCloseness,
     VariationalCloseness,
+    ZAnonymity,
+    criteria,
     described,
     misfits,
 )
@@ -69,6 +74,7 @@ def test_names_and_keys() -> None:
 
 def test_what_is_left_out() -> None:
     assert TCloseness(0.2).attribute is None
+    assert RecursiveLDiversity(3) == RecursiveLDiversity(3, None, 1.0)
     assert SemanticLikeness(1.0).level == 1
     assert (RangeLikeness(1.0).epsilon, RangeLikeness(1.0).relative) == (0.0, False)
 
@@ -113,6 +119,16 @@ def test_t_may_be_nothing_and_more_than_all(t: float) -> None:
 def test_what_cannot_be_promised_is_refused(make: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         make()
+
+
+def test_the_least_parameter_is_taken() -> None:
+    assert (KAnonymity(1).k, ZAnonymity(1).z) == (1, 1)
+    for form in (DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity):
+        assert (form(1).l, form(1).needed) == (1, 1)
+    assert RecursiveLDiversity(1, c=1e-9).c == 1e-9
+    assert (BasicLikeness(1e-9).beta, DeltaDisclosure(1e-9).delta) == (1e-9, 1e-9)
+    assert SemanticLikeness(1e-9, level=1).level == 1
+    assert RangeLikeness(1.0, epsilon=0).epsilon == 0
 
 
 def test_the_largest_parameter_is_taken() -> None:
@@ -163,6 +179,25 @@ def test_a_domain_that_does_not_do_is_named(
 )
 def test_a_domain_that_does(criterion: Measured, domain: Domain | None) -> None:
     assert misfits(criterion, Sensitive("pay", domain)) == []
+
+
+def test_one_form_of_each_family_is_what_a_bare_number_means() -> None:
+    chosen = {kind.family: kind for kind in criteria() if kind.default}
+    assert chosen == {
+        "l-diversity": DistinctLDiversity,
+        "t-closeness": TCloseness,
+        "beta-likeness": EnhancedLikeness,
+    }
+    assert sum(kind.default for kind in criteria()) == len(chosen)
+
+
+def test_criteria_are_listed_by_their_families() -> None:
+    assert described(Criterion) == (
+        "k-anonymity, z-anonymity, l-diversity (distinct, entropy, recursive), "
+        "t-closeness (emd, euclid, variation, jensen-shannon), "
+        "beta-likeness (basic, enhanced, semantic, range), delta-disclosure"
+    )
+    assert criteria(LDiversity) == [DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity]
 
 
 def test_the_forms_of_closeness_are_one_family() -> None:

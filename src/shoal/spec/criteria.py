@@ -388,7 +388,7 @@ def described(kind: type[Criterion]) -> str:
     for each in criteria(kind):
         forms.setdefault(each.family or each.name, []).append(each.form)
     return ", ".join(
-        f"{family} ({', '.join(found)})" if any(found) else family
+        f"{family} ({', '.join(found)})" if found != [""] else family
         for family, found in forms.items()
     )
 

@@ -114,6 +114,13 @@ def test_runs_of_values_are_protected_together() -> None:
     assert not like_in_ranges(numbers, counts(1, 0, 0, 0), 1, of, 4, 2.0, 0.0, True)
 
 
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_single_zero_is_protected_as_any_other_number(relative: bool) -> None:
+    numbers, of = np.array([0.0, 1.0, 2.0]), counts(1, 1, 2)
+    assert not like_in_ranges(numbers, counts(2, 0, 0), 2, of, 4, 0.5, 0.0, relative)
+    assert like_in_ranges(numbers, counts(1, 1, 2), 4, of, 4, 0.5, 0.0, relative)
+
+
 def test_runs_may_end_in_values_that_the_group_lacks() -> None:
     # From 1 to 3 as a whole nothing is gained; from 1 to 2 much is.
     numbers, of = np.array([1.0, 2.0, 3.0, 9.0]), counts(1, 1, 3, 5)
@@ -130,6 +137,13 @@ def test_disclosure_is_strict_on_both_sides_and_needs_every_value() -> None:
     assert not undisclosed(halved, 12, of, 6, math.log(2))
     assert undisclosed(halved, 12, of, 6, math.log(2) + 1e-9)
     assert not undisclosed(counts(3, 0, 1), 4, of, 6, 50.0)
+
+
+@pytest.mark.parametrize("delta", [99.0, 700.0, 1e9])
+def test_the_largest_delta_asks_only_that_every_value_occurs(delta: float) -> None:
+    of = counts(10**9, 1)
+    assert undisclosed(counts(1, 1), 2, of, 10**9 + 1, delta)
+    assert not undisclosed(counts(2, 0), 2, of, 10**9 + 1, delta)
 
 
 def test_a_run_just_as_long_as_epsilon_is_protected() -> None:

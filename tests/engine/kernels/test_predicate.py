@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +115,40 @@ def test_values_must_be_even_among_people_not_only_among_rows() -> None:
         limits = Space(SCHEMA, Policy(form)).limits
         assert not meets(limits, np.array([1, 1, 2, 3]), sensitive)
         assert meets(limits, np.array([1, 4, 2, 3]), sensitive)
+
+
+@pytest.mark.parametrize(
+    ("l", "c", "counts", "is_kept"),
+    [
+        # The tail of l = 1 is all rows.
+        (1, 1.0, [1], False),
+        (1, 1.0, [1, 1], True),
+        (1, 0.5, [1, 1], False),
+        (1, 0.5, [1, 1, 1], True),
+        (2, 0.8, [2, 1, 1], False),
+        (2, 1.0, [2, 1, 1], False),
+        (2, 1.1, [2, 1, 1], True),
+        (2, 1.0, [2, 2, 1], True),
+        # Without the two largest, whatever their order, 2 or 1 + 1 remain.
+        (3, 2.0, [2, 4, 3], False),
+        (3, 2.0, [1, 4, 1, 3], False),
+        (3, 2.0, [2, 3, 3], True),
+        (3, 2.0, [4, 4, 3], True),
+        (3, 3.0, [6, 4, 2], False),
+        (3, 3.0, [5, 4, 2], True),
+        (4, 9.0, [8, 7, 6], False),
+    ],
+)
+def test_the_most_frequent_value_is_rarer_than_c_tails(
+    l: int,  # noqa: E741
+    c: float,
+    counts: list[int],
+    is_kept: bool,
+) -> None:
+    """Strictly rarer: the rows of the l - 1 most frequent values are no part of the tail."""
+    sensitive = np.array([(value, 0) for value, n in enumerate(counts) for _ in range(n)])
+    limits = Space(SCHEMA, Policy(RecursiveLDiversity(l, "s0", c))).limits
+    assert bool(meets(limits, np.arange(len(sensitive)), sensitive)) is is_kept
 
 
 def test_limits_of_a_policy() -> None:

@@ -95,6 +95,14 @@ def test_a_window_with_more_room_is_the_same_window() -> None:
     assert (larger.n_rows[0], window.n_rows[0]) == (3, 2)
 
 
+def test_a_window_without_rows_has_no_values_and_no_room_for_any() -> None:
+    for empty, of_none in zip(
+        empty_counts(2), window_counts_of(np.empty((0, 2), np.int64)), strict=True
+    ):
+        assert empty.shape == of_none.shape
+        assert not empty.any()
+
+
 def test_a_window_without_attributes_counts_rows() -> None:
     window = window_counts_of(np.empty((3, 0), np.int64))
     assert (window.n_rows[0], len(window.n)) == (3, 0)

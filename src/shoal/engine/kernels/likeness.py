@@ -16,6 +16,8 @@ __all__ = ["SLACK", "like", "like_in_ranges", "like_in_tree", "numbers_of", "und
 SLACK = 1e-12
 #: The relative rounding error that is allowed in a difference of two numbers.
 TIE = 1e-15
+#: Counts of 64 bits have no ratio with such a logarithm; and e to the 710 is no number any more.
+LARGEST = 100.0
 #: All bits but the sign.
 MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 
@@ -23,10 +25,9 @@ MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 @kernel
 def most_of(beta: float, enhanced: bool, of: int, n_all: int) -> float:
     """Return the largest share of a value that ``of`` of ``n_all`` rows have (Eq. 4.1)."""
-    gain = beta
-    if enhanced and -math.log(of / n_all) < gain:
-        gain = -math.log(of / n_all)
-    return (1.0 + gain) * (of / n_all)
+    share = of / n_all
+    gain = min(beta, -math.log(share)) if enhanced else beta
+    return (1.0 + gain) * share
 
 
 @kernel
@@ -101,7 +102,7 @@ def like_in_ranges(
 @kernel
 def undisclosed(counts: Ints, n: int, of: Ints, n_all: int, delta: float) -> bool:
     """Whether each value occurs, and |ln(q / p)| is below delta."""
-    most = math.exp(delta) * (1.0 - SLACK)
+    most = math.exp(min(delta, LARGEST)) * (1.0 - SLACK)
     for i in range(len(of)):
         here, there = counts[i] * n_all, of[i] * n
         if not (here < most * there and there < most * here):

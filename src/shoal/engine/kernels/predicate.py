@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.engine.jit import kernel, on_demand
-from shoal.engine.kernels.array_tools import by_first, column, distinct, tally
+from shoal.engine.kernels.array_tools import by_first, column, distinct, in_order, tally
 from shoal.engine.kernels.arrays import Ints, Records
 from shoal.engine.kernels.measured import Measures, all_measured
 from shoal.engine.kernels.window_counts import WindowCounts
@@ -168,7 +168,7 @@ def match(subject: Ints, value: Ints, enough: int) -> Ints:
 
 @on_demand
 def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noqa: E741
-    """Whether counts of values meet the entropy form and the recursive form, if required."""
+    """Whether counts of l values or more meet the entropy and the recursive form, if required."""
     total = 0
     for count in counts:
         total += count
@@ -182,19 +182,8 @@ def _even_enough(counts: Ints, entropy: float, c: float, l: int) -> bool:  # noq
             return False
     if c > 0.0:
         # The tail is what remains when the l - 1 largest counts are taken away.
-        rest = counts.copy()
-        tail, largest = total, 0
-        for _ in range(min(l - 1, len(rest))):
-            most = 0
-            for v in range(len(rest)):
-                if rest[v] > rest[most]:
-                    most = v
-            tail -= rest[most]
-            rest[most] = 0
-        for count in counts:
-            if count > largest:
-                largest = count
-        if not largest < c * tail:
+        ascending = in_order(counts)
+        if not ascending[-1] < c * ascending[: len(ascending) - l + 1].sum():
             return False
     return True
 
