@@ -67,6 +67,15 @@ def test_each_instant_is_shuffled_separately():
     assert other.rows.tolist() != departures.rows.tolist()
 
 
+@given(st.lists(st.integers(1, 3), max_size=5))
+def test_no_row_leaves_in_the_place_of_another_instant(lengths):
+    instants = np.repeat(np.arange(len(lengths)), lengths).tolist()
+    rows = list(range(len(instants)))
+    departures = ByInstant(b"seed").arrange(*decided(rows, instants=instants), len(rows))
+    assert sorted(departures.rows.tolist()) == rows
+    assert [instants[row] for row in departures.rows] == instants
+
+
 def test_every_row_of_an_instant_may_leave_at_every_place_of_it():
     """Also the first row and the first place: else it would tell who came first."""
     places = {(row, place) for row in range(6) for place in range(6) if row // 3 == place // 3}
@@ -106,6 +115,27 @@ def test_a_row_without_a_box_has_none_behind_others_that_waited():
     assert departures.boxes.tolist() == [-1, 0, -1]
 
 
+@given(
+    st.permutations(range(12)),
+    st.lists(st.integers(1, 11), max_size=5),
+    st.sets(st.integers(0, 11)),
+)
+def test_each_row_keeps_its_own_box_however_long_it_waits(rows, cuts, without):
+    order, held = ByArrival(), set(range(12))
+    for begin, end in itertools.pairwise(sorted({0, 12, *cuts})):
+        now, n = rows[begin:end], itertools.count()
+        held -= set(now)
+        boxes = [-1 if row in without else next(n) for row in now]
+        departures = order.arrange(*decided(now, boxes=boxes), min(held, default=12))
+        for row, box in zip(departures.rows.tolist(), departures.boxes.tolist(), strict=True):
+            assert (box == -1) == (row in without)
+            assert box == -1 or (box >= 0 and departures.groups[box] == row)
+
+
+def test_the_first_row_may_leave_at_once():
+    assert ByArrival().arrange(*decided([0], published=0), 1).left.tolist() == [0]
+
+
 def test_seconds_of_leaving_never_go_back():
     order = ByArrival()
     assert order.arrange(*decided([1], seconds=2.0), 0).rows.tolist() == []
@@ -114,6 +144,11 @@ def test_seconds_of_leaving_never_go_back():
     assert departures.left_s.tolist() == [5.0, 5.0]
     departures = order.arrange(*decided([2]), 3)
     assert np.isnan(departures.left_s).all()
+    # What has no time delays nobody.
+    departures = order.arrange(*decided([3], seconds=4.0), 4)
+    assert departures.left_s.tolist() == [5.0]
+    departures = order.arrange(*decided([4], seconds=6.0), 5)
+    assert departures.left_s.tolist() == [6.0]
 
 
 def test_what_waits_can_be_had_in_order():

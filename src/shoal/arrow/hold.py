@@ -52,9 +52,9 @@ class Hold:
         self._next += batch.num_rows
 
     def take(self, rows: Ints) -> pa.RecordBatch:
-        """Remove decided rows; return their payload, in the given order."""
+        """Remove decided rows, at least one; return their payload, in the given order."""
         starts = [block.rows[0] for block in self._blocks]
-        if len(starts) == 1 or (len(rows) and rows.min() >= starts[-1]):
+        if rows.min() >= starts[-1]:
             # All are in the last block.
             home, used = None, [len(starts) - 1]
         else:
@@ -85,7 +85,7 @@ class Hold:
     def restore(self, upcoming: int, rows: Ints, batch: pa.RecordBatch | None) -> None:
         """Hold what `rest` returned; ``upcoming`` is the position of the next row."""
         self._next = upcoming
-        self._blocks = [_Block(rows, batch)] if batch is not None and len(rows) else []
+        self._blocks = [] if batch is None else [_Block(rows, batch)]
 
     @property
     def upcoming(self) -> int:

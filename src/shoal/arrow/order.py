@@ -138,8 +138,7 @@ class ByArrival(Ordering):
         leaving = _picked(departures, np.arange(n))
         # A row leaves when the last of those before it is decided.
         left = np.maximum.accumulate(np.append(self._latest, leaving.published))[1:]
-        timed = np.where(np.isnan(leaving.published_s), -np.inf, leaving.published_s)
-        seconds = np.maximum.accumulate(np.append(self._latest_s, timed))[1:]
+        seconds = np.fmax.accumulate(np.append(self._latest_s, leaving.published_s))[1:]
         if n:
             self._latest, self._latest_s = int(left[-1]), float(seconds[-1])
         seconds = np.where(np.isnan(leaving.published_s), np.nan, seconds)

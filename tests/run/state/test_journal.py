@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -92,14 +94,100 @@ def test_a_sync_without_news_asks_nothing_of_the_disk(tmp_path, monkeypatch) -> 
     journal.close()
 
 
+def test_a_sync_waits_until_the_disk_has_all(tmp_path, monkeypatch) -> None:
+    """What only the operating system has is lost with the power."""
+    synced = []
+
+    def fdatasync(number: int) -> None:
+        file = os.fstat(number)
+        synced.append((file.st_ino, file.st_size))
+
+    # macOS has none.
+    monkeypatch.setattr(os, "fdatasync", fdatasync, raising=False)
+    journal = Journal(tmp_path, 0, None)
+    for entry in ENTRIES:
+        journal.sync(journal.append(entry))
+        file = segment_path(tmp_path, 0).stat()
+        assert synced[-1] == (file.st_ino, file.st_size)
+    journal.close()
+    assert len(synced) == len(ENTRIES)
+
+
+def test_who_has_waited_for_the_sync_of_another_asks_nothing_of_the_disk(
+    tmp_path, monkeypatch
+) -> None:
+    journal = Journal(tmp_path, 0, None)
+    ticket = journal.append(ENTRIES[0])
+    writing, syncs = journal._writing, []
+    monkeypatch.setattr(module, "_sync", syncs.append)
+
+    @contextmanager
+    def after_another() -> Iterator[None]:
+        """Let another thread sync while this one waits, and append one more entry."""
+        journal._writing = writing
+        journal.sync(ticket)
+        journal.append(ENTRIES[1])
+        with writing:
+            yield
+
+    monkeypatch.setattr(journal, "_writing", after_another())
+    journal.sync(ticket)
+    assert len(syncs) == 1
+    assert read(tmp_path) == ENTRIES[:1]
+    journal.close()
+    assert read(tmp_path) == ENTRIES[:2]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="lists open files on Linux only")
+def test_no_file_stays_open(tmp_path, monkeypatch) -> None:
+    journal = Journal(tmp_path, 0, None)
+    journal.append(ENTRIES[0])
+    for number in range(1, 4):
+        journal.roll(number)
+        assert open_files(tmp_path) == [segment_path(tmp_path, number)]
+    journal.close()
+    assert open_files(tmp_path) == []
+
+    def fail(number: int) -> None:
+        raise OSError(errno.EROFS, "")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(ResourceError):
+        Journal(tmp_path, 3, None)
+    assert open_files(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="lists open files on Linux only")
+def test_no_file_stays_open_when_the_next_segment_cant_be_begun(tmp_path) -> None:
+    journal = Journal(tmp_path, 0, None)
+    (tmp_path / "journal-0000000001.partial").mkdir()
+    with pytest.raises(ResourceError):
+        journal.roll(1)
+    journal.close()
+    assert open_files(tmp_path) == []
+
+
+def open_files(folder: Path) -> list[Path]:
+    """Return the files in a folder that this process has open."""
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        # The list itself was open, too.
+        with suppress(FileNotFoundError):
+            found.append(link.readlink())
+    return [path for path in found if path.parent == folder]
+
+
 def test_its_file_may_have_the_number_of_a_closed_standard_input(tmp_path) -> None:
     before = os.dup(0)
     os.close(0)
     try:
         journal = Journal(tmp_path, 0, None)
         assert journal._file == 0
-        journal.sync(journal.append(ENTRIES[0]))
+        journal.append(ENTRIES[0])
         journal.close()
+        # It closed its file, too.
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(0)
     finally:
         os.dup2(before, 0)
         os.close(before)

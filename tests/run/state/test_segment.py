@@ -59,13 +59,56 @@ def test_a_broken_record_is_damage_only_if_a_whole_one_follows(tmp_path, seal) -
         else:
             with pytest.raises(CheckpointError, match=f"record {i} is broken, and others follow"):
                 read(tmp_path, seal)
-    # What a crash has left may look like the beginning of another record.
-    torn = whole[ends[0] : ends[1] - 1]
+    # What a crash has left may look like the beginning of another record. What lacks one byte of
+    # its seal would be whole whenever the next one happens to be that byte.
+    torn = whole[ends[0] : ends[1] - 8]
     path.write_bytes(whole + torn + torn)
     assert read(tmp_path, seal) == ENTRIES
     segment = Segment(path, 0)
     assert list(segment.entries(seal)) == ENTRIES
     assert (segment.n_torn, segment.end) == (2 * len(torn), len(whole))
+
+
+@SEALS
+def test_a_record_whose_head_is_wrong_is_broken(tmp_path, seal) -> None:
+    """Also its number and its length: a crash may have written the end of it, and not this."""
+    write(tmp_path, ENTRIES, seal=seal)
+    path = segment_path(tmp_path, 0)
+    whole = path.read_bytes()
+    ends = [len(Segment(path, 0).heading.raw), *(end for _, end in Segment(path, 0).records())]
+    n_bytes = len(record(Segment(path, 0).heading, 0, [], None)) - len("[]")
+    for i in range(n_bytes):
+        data = bytearray(whole)
+        data[ends[-2] + i] ^= 1
+        path.write_bytes(data)
+        assert read(tmp_path, seal) == ENTRIES[:-1]
+        data[ends[1] + i] ^= 1
+        path.write_bytes(data)
+        with pytest.raises(CheckpointError, match="record 1 is broken, and others follow it"):
+            read(tmp_path, seal)
+
+
+@SEALS
+@pytest.mark.parametrize("stray", [b"\0", b"\xf5", b"\xf5\xfa", b"\xf5\xfa\xf5", bytes(50)])
+def test_bytes_between_two_records_are_damage(tmp_path, seal, stray) -> None:
+    """However few they are: without the record behind them, its rows would be decided anew."""
+    write(tmp_path, ENTRIES, seal=seal)
+    path = segment_path(tmp_path, 0)
+    whole = path.read_bytes()
+    *_, begin, _ = (end for _, end in Segment(path, 0).records())
+    path.write_bytes(whole[:begin] + stray + whole[begin:])
+    with pytest.raises(CheckpointError, match="record 4 is broken, and others follow it"):
+        read(tmp_path, seal)
+
+
+@SEALS
+def test_a_segment_is_empty_until_something_is_written_to_it(tmp_path, seal) -> None:
+    path = segment_path(tmp_path, 0)
+    write(tmp_path, [], seal=seal)
+    assert Segment(path, 0).is_empty
+    write(tmp_path, ENTRIES[:1], seal=seal)
+    assert not Segment(path, 0).is_empty
+    assert Segment(path, 0).n_bytes == path.stat().st_size
 
 
 @SEALS
@@ -165,7 +208,17 @@ def test_a_journal_is_sealed_as_it_should_be_or_refused(tmp_path) -> None:
 @SEALS
 @pytest.mark.parametrize(
     "text",
-    ["1", '["tick",1.0]', '["jump",1.0]', '["read",[[1,2,3]],1.0,1.0]', "{", "[" * 5000, "é"],
+    [
+        "1",
+        '["tick",1.0]',
+        '["jump",1.0]',
+        '["read",[[1,2,3]],1.0,1.0]',
+        "{",
+        "[" * 5000,
+        "é",
+        '["read",[],1.0,1.0,"","Y?Q=="]',
+        '["read",[],1.0,1.0,"","YQ="]',
+    ],
 )
 def test_whole_records_without_sense_are_refused(tmp_path, seal, text) -> None:
     heading = new_heading(0, 1.0, seal, "name", "")

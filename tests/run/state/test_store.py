@@ -262,6 +262,23 @@ def test_a_gap_in_the_journal_isnt_stepped_over(tmp_path) -> None:
         store.latest(fall_back=True)
 
 
+def test_several_damaged_ones_are_passed_over(tmp_path) -> None:
+    """A crash before the oldest was removed leaves three."""
+    store = with_journal(tmp_path, None, range(3))
+    older = [path(tmp_path, 1), path_of(tmp_path, SEGMENT, 1)]
+    whole = [file.read_bytes() for file in older]
+    journal = Journal(tmp_path, 2, None)
+    journal.roll(3)
+    journal.close()
+    store.save(small(3))
+    for file, data in zip(older, whole, strict=True):
+        file.write_bytes(data)
+    for number in (2, 3):
+        path(tmp_path, number).write_bytes(b"")
+    same(small(1), store.latest(fall_back=True))
+    assert list(read_journal(tmp_path, 1, None)) == [Flush(1.0), Flush(2.0)]
+
+
 def test_a_refusal_isnt_fixed_by_falling_back(tmp_path) -> None:
     with_journal(tmp_path, None, range(3))
     with pytest.raises(CheckpointError, match="was taken under another job"):

@@ -130,7 +130,7 @@ def read_body(path: Path, data: bytes, heading: Heading, seal: Seal | None) -> C
         return _parsed(body, heading.number)
     except (
         ValueError, TypeError, KeyError, OSError, EOFError, struct.error, pa.ArrowException,
-        RecursionError, MemoryError,
+        RecursionError, MemoryError, OverflowError,
     ):  # fmt: skip
         # The messages of these exceptions may quote the content.
         raise DamagedError(path, "its content can't be read") from None
@@ -180,15 +180,16 @@ def _parsed(body: bytes, number: int) -> Checkpoint:
     index = json.loads(_exactly(rest, n_bytes))
     arrays = {name: _array_of(_exactly(rest, n)) for name, n in index["arrays"]}
     batches = {name: _batch_of(_exactly(rest, n)) for name, n in index["batches"]}
-    if rest.read(1) or not isinstance(index["facts"], dict):
+    if rest.read() or not isinstance(index["facts"], dict):
         raise ValueError("more than the index says")
     return Checkpoint(number, index["facts"], arrays, batches)
 
 
 def _exactly(source: io.BytesIO, n_bytes: int) -> bytes:
-    if not 0 <= n_bytes <= source.getbuffer().nbytes - source.tell():
+    data = source.read(n_bytes)
+    if len(data) != n_bytes:
         raise ValueError("less than the index says")
-    return source.read(n_bytes)
+    return data
 
 
 def _array_bytes(array: NDArray[Any]) -> memoryview:

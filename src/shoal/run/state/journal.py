@@ -137,14 +137,13 @@ class Journal:
             self._write_pending()
             # Written separately, after the sync: see `segment` about broken records.
             self._write(closing_record(self._heading, self._index, self._seal))
-            name = str(self._heading.more["name"])
-            os.close(self._file)
-            self._file = -1
+            before, name = self._file, str(self._heading.more["name"])
             try:
                 self._begin(number, name)
             except ResourceError as error:
                 self._failure = error
                 raise
+            os.close(before)
 
     def close(self) -> None:
         """Sync pending entries and close the file; the segment can be continued later."""
@@ -159,7 +158,7 @@ class Journal:
                 self._file = -1
 
     def _begin(self, number: int, after: str) -> None:
-        heading = new_heading(number, time.time(), self._seal, secrets.token_hex(16), after)
+        heading = new_heading(number, time.time(), self._seal, secrets.token_hex(), after)
         path = path_of(self._folder, SEGMENT, number)
         with writing(path):
             with atomic_write(path, private=True) as output:

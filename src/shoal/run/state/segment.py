@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ __all__ = [
 MAGIC, FORMAT = b"\x89SHOALJ\n", 2
 #: Neither byte occurs in the JSON, which is ASCII, so entries can't look like a record.
 _MARK = b"\xf5\xfa"
+_MARKS = re.compile(re.escape(_MARK))
 _FIXED = struct.Struct(">2sIQ16s")
 _CLOSING = b'"closed"'
 
@@ -288,33 +290,29 @@ class Segment:
     def records(self) -> Iterator[tuple[bytes, int]]:
         """Yield the payload of each whole record, sealed or not, and where the record ends."""
         at, index = len(self.heading.raw), 0
-        while at < len(self._data):
-            found = self._whole_at(at)
-            if found is None:
-                if self._any_whole_after(at):
-                    raise self._damaged(f"record {index} is broken, and others follow it")
-                self.n_torn = len(self._data) - at
-                return
+        while (found := self._whole_at(at)) is not None:
             if found[0] != index:
                 raise self._damaged(f"record {found[0]} is in the place of record {index}")
             at += _FIXED.size + len(found[1])
             yield found[1], at
             index += 1
+        if self._any_whole_from(at):
+            raise self._damaged(f"record {index} is broken, and others follow it")
+        self.n_torn = len(self._data) - at
 
     def _whole_at(self, at: int) -> tuple[int, bytes] | None:
         """Return the number and the payload of the record that begins here, if one does."""
-        if at + _FIXED.size > len(self._data):
+        fixed = self._data[at : at + _FIXED.size]
+        if len(fixed) < _FIXED.size:
             return None
-        mark, n_bytes, index, checksum = _FIXED.unpack_from(self._data, at)
+        mark, n_bytes, index, checksum = _FIXED.unpack(fixed)
         payload = self._data[at + _FIXED.size : at + _FIXED.size + n_bytes]
         whole = mark == _MARK and checksum == _checksum(self.heading, index, n_bytes, payload)
         return (index, payload) if whole else None
 
-    def _any_whole_after(self, at: int) -> bool:
-        while (at := self._data.find(_MARK, at + 1)) >= 0:
-            if self._whole_at(at) is not None:
-                return True
-        return False
+    def _any_whole_from(self, at: int) -> bool:
+        places = (mark.start() for mark in _MARKS.finditer(self._data, at))
+        return any(self._whole_at(place) is not None for place in places)
 
     def opened(self, payload: bytes, index: int, seal: Seal) -> bytes:
         """Return what a sealed record holds."""
