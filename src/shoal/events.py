@@ -27,6 +27,7 @@ __all__ = [
     "is_name",
     "plain",
     "plain_fields",
+    "raised_of",
     "sentence",
 ]
 
@@ -190,14 +191,20 @@ def facts_of(record: logging.LogRecord) -> dict[str, Plain]:
     if isinstance(text, str):
         facts["text"] = text
     facts |= plain_fields(getattr(record, "fields", None))
-    raised = getattr(record, "raised", None)
-    if record.exc_info and record.exc_info[1] is not None:
-        raised = Raised.of(record.exc_info[1])
-    if isinstance(raised, Raised):
+    raised = raised_of(record)
+    if raised is not None:
         facts |= raised._asdict()
     elif not known:
         facts["place"] = f"{record.filename}:{record.lineno}"
     return facts
+
+
+def raised_of(record: logging.LogRecord) -> Raised | None:
+    """Return what may be shown of the exception of a record; None if it has none."""
+    if record.exc_info and record.exc_info[1] is not None:
+        return Raised.of(record.exc_info[1])
+    raised = getattr(record, "raised", None)
+    return raised if isinstance(raised, Raised) else None
 
 
 def _is_key(key: object) -> bool:

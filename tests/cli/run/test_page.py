@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -52,7 +53,8 @@ class Served:
         # A row that can't be used, with a canary in each column.
         self._lines.insert(20, f"{CANARY},{CANARY},{CANARY},{CANARY},{CANARY},{CANARY}\n")
         self._folder, self._at = folder, 0
-        self.input = folder / "in.csv"
+        # Whoever sends a file names it, perhaps as a person.
+        self.input = folder / f"{CANARY}-in.csv"
         self.input.write_text("")
         self.job = write_job(
             folder, policy="k = 3\nl = 2\ndelay = { rows = 30 }",
@@ -84,6 +86,13 @@ class Served:
                 process.send_signal(signal.SIGTERM)
                 process.wait(600)
 
+    def copy_state(self) -> None:
+        """Put a copy of the state folder into its place."""
+        state, copy = self._folder / "state", self._folder / "copy"
+        shutil.copytree(state, copy)
+        shutil.rmtree(state)
+        copy.rename(state)
+
     def _answers(self) -> bool:
         try:
             self.data()
@@ -104,7 +113,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    made = Served(tmp_path_factory.mktemp("page"))
+    folder = tmp_path_factory.mktemp("page") / CANARY
+    folder.mkdir()
+    made = Served(folder)
     made.grow(150)
     return made
 
@@ -154,6 +165,7 @@ def test_a_page_lives_as_long_as_its_job(browser: Browser, served: Served) -> No
     assert browser.run("return document.getElementById('trouble').hidden") is False
     assert n_in(browser) == 249
     stopped = time.time()
+    served.copy_state()
     with served.running():
         # It finds the new run by itself, and the figures and the history go on.
         wait_until(lambda: browser.run("return document.getElementById('trouble').hidden"))
@@ -164,6 +176,7 @@ def test_a_page_lives_as_long_as_its_job(browser: Browser, served: Served) -> No
         assert times == sorted(times)
         assert served.data("long")["series"]["t"][0] == times[0]
         assert "resumed from a checkpoint" in browser.run(WHOLE)
+        assert "folder copied" in browser.run(WHOLE)
         _check_secret(browser, served)
     _check_fetched(browser, served)
 

@@ -239,15 +239,27 @@ def test_json_without_rows_is_no_mistake(folder):
     assert rows_of(all_chunks(folder, ["a"]))[0] == [{"a": 1}, {"a": None}]
 
 
-def test_a_file_that_goes_away_unread_is_left(folder, caplog):
-    put(folder, "a.csv", "a\n1\n")
-    put(folder, "b.csv", "a\n2\n")
-    put(folder, "c.csv", "a\n3\n")
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        (["b-canary.csv"], "1 file"),
+        (["b-canary.csv", "c-canary.csv"], "2 files"),
+        (["c-canary.csv", "d.csv"], "2 files"),
+    ],
+)
+def test_files_that_go_away_unread_are_left_and_counted(folder, caplog, gone, said):
+    names = ["a.csv", "b-canary.csv", "c-canary.csv", "d.csv"]
+    for i, name in enumerate(names):
+        put(folder, name, f"a\n{i}\n")
     with contextlib.closing(open_replayable(folder)) as source:
-        assert source.lag() == 2 + 4 + 4
-        (folder / "b.csv").unlink()
-        assert rows_of(list(source))[0] == [{"a": "1"}, {"a": "3"}]
-    assert "b.csv: was removed before it was read" in caplog.text
+        assert source.lag() == 2 + 4 + 4 + 4
+        for name in gone:
+            (folder / name).unlink()
+        left = [{"a": str(i)} for i, name in enumerate(names) if name not in gone]
+        assert rows_of(list(source))[0] == left
+    # Who sends the files has named them, perhaps as a person.
+    text = f"{folder}: {said} disappeared before being read, so rows are missing"
+    assert [record.message for record in caplog.records] == [text]
 
 
 def test_typed_files_of_a_folder(folder):

@@ -89,6 +89,18 @@ def test_a_history_that_cant_be_read_is_left_out(state, caplog):
     assert [record.message for record in caplog.records] == ["history ignored"]
 
 
+# The figures rise by as much as they can.
+@pytest.mark.parametrize("step", [5e-324, 1e-9])
+def test_samples_that_are_all_but_at_one_time_have_no_rates(step):
+    history = History(10.0)
+    recent = [[at, *[figure] * 10] for at, figure in ((0.0, 0), (step, 1e18), (1.0, 1e18))]
+    history.restore({"samples": {"recent": recent, "long": []}})
+    series = history.series("recent")
+    assert series["in"] == [None, None, 0.0]
+    assert series["loss"] == [None, None, None]
+    json.dumps(series, allow_nan=False)
+
+
 def figures_with(groups: Buckets, delay: Buckets, *n_in: int) -> Figures:
     """Figures with these buckets, and with as many rows in each shard."""
     return dataclasses.replace(

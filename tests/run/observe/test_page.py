@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from shoal.events import event
+from shoal.events import event, sentence
 from shoal.run.observe import Health, PageServer
 from shoal.testing.clocks import ManualClock
 from tests.run.observe.figures import some_figures
@@ -104,22 +104,81 @@ def test_events_are_shown_when_their_interval_is_over(page, clock):
     assert found(page)["events"] == []
     clock.set(1010.0)
     events = found(page)["events"]
-    assert [each["event"] for each in events[:2]] == ["(withheld)", "checkpoint saved"]
-    assert events[1]["number"] == 3
-    assert isinstance(events[1]["time"], int)
+    assert [each["event"] for each in events] == ["(withheld)", "checkpoint saved", "starting"]
     assert "CANARY" not in str(events)
 
 
-def test_of_equal_events_the_newest_are_kept(page, clock):
-    event(LOG, logging.INFO, "broker back")
-    for number in range(200):
-        event(LOG, logging.INFO, "checkpoint saved", number=number)
+def events_after(clock: ManualClock, *moments: float) -> Any:
+    """What a page shows of checkpoints and epochs at these moments of one interval, afterwards."""
+    clock.set(1000.0)
+    with PageServer("127.0.0.1:0", job={}, clock=clock, wall=clock) as page:
+        for number, moment in enumerate(moments, 1):
+            clock.set(moment)
+            event(LOG, logging.INFO, "checkpoint saved", number=number, bytes=int(moment))
+            event(LOG, logging.INFO, "epoch committed", number=number, rows_in=number)
+        clock.set(1010.0)
+        return found(page)["events"]
+
+
+def test_events_dont_tell_when_rows_came_nor_how_many(clock):
+    shown = [
+        {"time": 1000, "level": "info", "event": name}
+        for name in ("epoch committed", "checkpoint saved", "starting")
+    ]
+    assert events_after(clock, 1001.5) == shown
+    assert events_after(clock, 1000.0, 1004.5, 1009.9) == shown
+
+
+def test_what_is_shown_of_events_changes_once_an_interval(page, clock):
+    names = [f"event {a}{b}" for a in "abcdefgh" for b in "abcdefgh"]
+    for name in (*names, "checkpoint saved"):
+        event(LOG, logging.INFO, name)
         clock.advance(10)
-    shown = [each for each in found(page)["events"] if each["event"] != "starting"]
-    assert [each["event"] for each in shown] == [
-        "checkpoint saved", "checkpoint saved", "broker back",
+    clock.set(clock() // 10 * 10)
+    before = found(page)["events"]
+    assert [each["event"] for each in before] == ["checkpoint saved", *names[:14:-1]]
+    # Neither what comes, nor what it replaces, nor what there is no more room for.
+    for name in ("checkpoint saved", "broker away", "checkpoint saved", "broker back"):
+        clock.advance(2)
+        event(LOG, logging.INFO, name)
+        assert found(page)["events"] == before
+    clock.advance(2)
+    after = found(page)["events"]
+    assert [each["event"] for each in after[:4]] == [
+        "broker back", "checkpoint saved", "broker away", names[-1],
     ]  # fmt: skip
-    assert shown[0]["number"] == 199
+    assert len(after) == 50
+
+
+def test_of_equal_events_in_a_row_the_newest_is_kept(page, clock):
+    event(LOG, logging.INFO, "broker back")
+    for _ in range(200):
+        event(LOG, logging.INFO, "checkpoint saved")
+        clock.advance(10)
+    shown = found(page)["events"]
+    assert [each["event"] for each in shown] == ["checkpoint saved", "broker back", "starting"]
+    assert shown[0]["time"] - shown[1]["time"] == 1990
+
+
+def test_an_event_is_shown_without_names_that_are_not_of_shoal(page, clock):
+    sentence(LOG, logging.WARNING, "file removed", "/in/AnnCANARY.csv: was removed")
+    event(LOG, logging.WARNING, "checkpoint failed", error=OSError("CANARY"), why="canary")
+    LOG.warning("broker away", extra={"fields": {"error": "canary", "topic": "canary"}})
+    page.note("warning", "policy.k = 1 doesn't hide whose row it is", "warning")
+    page.note("warning", "policy.t promises nothing", "warning")
+    clock.advance(10)
+    events = found(page)["events"]
+    assert [{key: each[key] for key in each if key != "time"} for each in events[:-1]] == [
+        {"level": "warning", "event": "warning", "text": "policy.t promises nothing"},
+        {
+            "level": "warning", "event": "warning",
+            "text": "policy.k = 1 doesn't hide whose row it is",
+        },
+        {"level": "warning", "event": "broker away"},
+        {"level": "warning", "event": "checkpoint failed", "error": "OSError"},
+        {"level": "warning", "event": "file removed"},
+    ]  # fmt: skip
+    assert "canary" not in json.dumps(found(page)).lower()
 
 
 def test_the_state_of_a_run(clock):

@@ -206,7 +206,10 @@ class Monitor:
             server.fail(error)
 
     def warn(self, text: str) -> None:
-        """Show a warning among the events of the page."""
+        """Show a warning about the job among the events of the page.
+
+        It names columns and settings, never a file or a value.
+        """
         if self._page is not None:
             self._page.note("warning", text, "warning")
 

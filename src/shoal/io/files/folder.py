@@ -159,19 +159,30 @@ class FolderSource(FileSource):
         """Open the next file that is neither done nor unfinished, if there is one."""
         if not self._waiting:
             self._look()
-        while self._waiting:
-            name = self._waiting.popleft()
-            path = self._folder / name
-            if not path.exists():
-                text = f"{path}: was removed before it was read"
-                sentence(logger, logging.WARNING, "file removed", text)
-            elif self._may_be_empty(name) and not path.stat().st_size:
+        while (name := self._next_name()) is not None:
+            if self._may_be_empty(name) and not (self._folder / name).stat().st_size:
                 self._done = {**self._done, name: self._fingerprint(name)}
                 self._empty = False
             else:
                 self._open(name)
                 return True
         return False
+
+    def _next_name(self) -> str | None:
+        """Take the next waiting file that is still there, and warn of those that aren't."""
+        n_removed, found = 0, None
+        while self._waiting and found is None:
+            name = self._waiting.popleft()
+            if (self._folder / name).exists():
+                found = name
+            else:
+                n_removed += 1
+        if n_removed:
+            # Without names: who sends the files chooses them, and they may be those of people.
+            what = "1 file" if n_removed == 1 else f"{n_removed:,} files"
+            text = f"{self._name}: {what} disappeared before being read, so rows are missing"
+            sentence(logger, logging.WARNING, "file removed", text)
+        return found
 
     def _may_be_empty(self, name: str) -> bool:
         """Return whether a file without rows has no bytes: its format has no header."""

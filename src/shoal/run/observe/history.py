@@ -32,6 +32,8 @@ _RATES = {
 #: The figures that are shown as they are.
 _LEVELS = {"held": "n_held", "lag": "lag", "z": "z", "k_anonymous": "k_anonymous"}
 _PLACES = 4
+#: Samples closer than this, in seconds, have no rates.
+_LEAST = 1e-3
 #: No figure is larger.
 _MOST = 1e18
 
@@ -113,8 +115,9 @@ class History:
         for key in (*_RATES, "loss"):
             found[key] = [None] * len(samples)
         for i, ((before, old), (at, new)) in enumerate(itertools.pairwise(samples), 1):
-            if at <= before:
-                # Only a restored history that was made in another way has such samples.
+            if at - before < _LEAST:
+                # Only a restored history that was made in another way has such samples. Their
+                # rates could be infinite, which JSON can't say.
                 continue
             for key, figure in _RATES.items():
                 n = _risen(old[places[figure]], new[places[figure]])

@@ -120,7 +120,7 @@ class PageServer:
         self.history = History(interval)
         self._figures: OncePerInterval[Figures] = OncePerInterval(interval, clock, self._remember)
         self._health = HealthMonitor(clock=clock)
-        self._events = RecentEvents(interval, clock)
+        self._events = RecentEvents(interval, clock, self._epoch)
         self._last_state: str | None = None
         self._begun = self._failed = False
         self._batch_age: float | None = None
@@ -172,7 +172,10 @@ class PageServer:
         self._state()
 
     def note(self, name: str, text: str | None = None, level: str = "info") -> None:
-        """Add an event that isn't logged."""
+        """Add an event that isn't logged.
+
+        The text is shown: it must not depend on the data, nor name files, topics or brokers.
+        """
         self._events.note(name, text, level)
 
     def close(self) -> None:
