@@ -137,13 +137,15 @@ class Journal:
             self._write_pending()
             # Written separately, after the sync: see `segment` about broken records.
             self._write(closing_record(self._heading, self._index, self._seal))
-            before, name = self._file, str(self._heading.more["name"])
+            # Nothing may follow that, whatever becomes of the next segment.
+            before, self._file = self._file, -1
             try:
-                self._begin(number, name)
+                self._begin(number, str(self._heading.more["name"]))
             except ResourceError as error:
                 self._failure = error
                 raise
-            os.close(before)
+            finally:
+                os.close(before)
 
     def close(self) -> None:
         """Sync pending entries and close the file; the segment can be continued later."""
