@@ -151,7 +151,7 @@ def test_a_page_lives_as_long_as_its_job(browser: Browser, served: Served) -> No
         reasons = "return document.getElementById('reasons-tables').textContent"
         assert "age isn't a number" in browser.run(reasons)
         _check_secret(browser, served)
-        _check_readable(browser)
+        check_readable(browser)
         _check_keyboard(browser)
         process.send_signal(signal.SIGTERM)
         assert process.wait(600) == 0
@@ -190,7 +190,8 @@ def _check_secret(browser: Browser, served: Served) -> None:
         assert word not in browser.run(WHOLE)
 
 
-def _check_readable(browser: Browser) -> None:
+def check_readable(browser: Browser) -> None:
+    """Light and dark, on a desk and on a phone."""
     assert browser.run(UNNAMED) == []
     for width in (1200, 390):
         for dark in (False, True):

@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.browser import CONTRAST, CUT_OFF, MISSING, OVERFLOW, UNNAMED, Browser
-from tests.cli.run.test_page import CANARY, PROGRAM, STATE, WHOLE, n_in, tile
+from tests.browser import MISSING, Browser
+from tests.cli.run.test_page import CANARY, PROGRAM, STATE, WHOLE, check_readable, n_in, tile
 from tests.crashes.world import wait_until
 from tests.deploy.prometheus import free_port
 from tests.world import people, write, write_job
@@ -156,14 +156,3 @@ def test_a_page_shows_the_shards_of_a_job_and_goes_on_after_a_restart(tmp_path: 
             assert process.wait(120) == 0
         assert len(served.history) == 1
         assert CANARY.encode() not in served.history[0].read_bytes()
-
-
-def check_readable(browser: Browser) -> None:
-    """Light and dark, on a desk and on a phone."""
-    assert browser.run(UNNAMED) == []
-    for width in (1200, 390):
-        for dark in (False, True):
-            browser.show(width=width, dark=dark)
-            assert browser.run(CONTRAST) == []
-            assert browser.run(CUT_OFF) == []
-            assert browser.run(OVERFLOW) <= 0
