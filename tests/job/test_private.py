@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,9 +14,11 @@ import pytest
 from shoal.errors import CheckpointError, JobError
 from shoal.job import Job
 from shoal.job.auditing import audit
+from shoal.job.ends import recovery_of
 from shoal.run.state.private_files import numbered, read_private
 from shoal.run.state.rekey import rekey
 from shoal.run.state.seal import Seal
+from tests.job import test_changing
 from tests.job.test_changing import N_ROWS, Folder
 from tests.world import people, shoal, with_gaps
 
@@ -97,6 +100,30 @@ def test_the_key_of_a_job_is_changed_and_what_was_sealed_is_opened(
     assert clear.read_bytes() == b"".join(read_private(trace, new))
     assert clear.stat().st_mode & 0o077 == 0
     assert shoal(monkeypatch, "unseal", trace) == 5
+
+
+def test_a_key_that_is_replaced_while_the_run_lives_changes_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key"
+    folder = SealedFolder(tmp_path, with_gaps(people(N_ROWS), {"age": 10}))
+    folder.seal = f", seal = 'file:{key}'"
+    folder.write()
+
+    def begun(*args: Any, **options: Any) -> Any:
+        """As a secret that is mounted, and renewed when the run has begun."""
+        key.write_text(KEY)
+        recovery = recovery_of(*args, **options)
+        key.write_text("cd" * 32)
+        return recovery
+
+    monkeypatch.setattr(test_changing, "recovery_of", begun)
+    folder.run(until=300)
+    folder.run()
+    seal = Seal(bytes.fromhex(KEY))
+    assert Counter(line["row"] for line in folder.lines("trace", seal)) == Counter(range(N_ROWS))
+    bad = folder.lines("job.quarantine", seal)
+    assert [line["row"] for line in bad] == list(range(0, N_ROWS, 10))
 
 
 def test_a_job_whose_private_files_are_in_clear_is_told_so_when_its_key_is_changed(
