@@ -88,7 +88,7 @@ class Folder:
         with contextlib.ExitStack() as stack:
             rows = source.open(job.schema.columns, replay=True)
             stack.callback(rows.close)
-            bad_rows = QuarantineSink(job, rows)
+            bad_rows = QuarantineSink(job, rows, recovery)
             stack.callback(bad_rows.close)
 
             def watch(summary: Any) -> None:
@@ -99,8 +99,8 @@ class Folder:
 
             running = job.pipeline.run(
                 rows, output_of(job, sink, force=False), on_bad=bad_rows,
-                open_trace=trace_of(job, trace, force=False), recovery=recovery, watch=watch,
-                undo_pseudonyms=undo_pseudonyms,
+                open_trace=trace_of(job, trace, recovery, force=False), recovery=recovery,
+                watch=watch, undo_pseudonyms=undo_pseudonyms,
             )  # fmt: skip
             with contextlib.suppress(Killed):
                 running.execute()

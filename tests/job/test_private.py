@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from shoal.errors import JobError
+from shoal.errors import CheckpointError, JobError
 from shoal.job import Job
 from shoal.job.auditing import audit
+from shoal.job.ends import recovery_of
 from shoal.run.state.private_files import numbered, read_private
+from shoal.run.state.rekey import rekey
 from shoal.run.state.seal import Seal
+from tests.job import test_changing
 from tests.job.test_changing import N_ROWS, Folder
 from tests.world import people, shoal, with_gaps
 
@@ -95,6 +100,95 @@ def test_the_key_of_a_job_is_changed_and_what_was_sealed_is_opened(
     assert clear.read_bytes() == b"".join(read_private(trace, new))
     assert clear.stat().st_mode & 0o077 == 0
     assert shoal(monkeypatch, "unseal", trace) == 5
+
+
+def test_a_key_that_is_replaced_while_the_run_lives_changes_nothing_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key"
+    folder = SealedFolder(tmp_path, with_gaps(people(N_ROWS), {"age": 10}))
+    folder.seal = f", seal = 'file:{key}'"
+    folder.write()
+
+    def begun(*args: Any, **options: Any) -> Any:
+        """As a secret that is mounted, and renewed when the run has begun."""
+        key.write_text(KEY)
+        recovery = recovery_of(*args, **options)
+        key.write_text("cd" * 32)
+        return recovery
+
+    monkeypatch.setattr(test_changing, "recovery_of", begun)
+    folder.run(until=300)
+    folder.run()
+    seal = Seal(bytes.fromhex(KEY))
+    assert Counter(line["row"] for line in folder.lines("trace", seal)) == Counter(range(N_ROWS))
+    bad = folder.lines("job.quarantine", seal)
+    assert [line["row"] for line in bad] == list(range(0, N_ROWS, 10))
+
+
+def test_a_job_whose_private_files_are_in_clear_is_told_so_when_its_key_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    monkeypatch.setenv("NEW_KEY", "cd" * 32)
+    folder = PrivateFolder(tmp_path, people(N_ROWS))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    folder.run(until=300)
+    keys = ["--seal", "env:THE_KEY", "--new-seal", "env:NEW_KEY"]
+    state, trace = folder.path / "state", folder.path / "trace"
+    words = ["checkpoint", "rekey"]
+    assert shoal(monkeypatch, *words, state, trace, *keys) == 5
+    assert "stay in clear" in capsys.readouterr().err
+    assert shoal(monkeypatch, *words, trace, *keys) == 2
+    assert shoal(monkeypatch, *words, state, *keys) == 0
+    folder.seal = ", seal = 'env:NEW_KEY'"
+    folder.write()
+    folder.run()
+    assert Counter(line["row"] for line in folder.lines("trace", None)) == Counter(range(N_ROWS))
+
+
+class Cut(BaseException):
+    """The end of a process, as far as a test in one process can have it."""
+
+
+@pytest.mark.parametrize("n_done", [1, 3, 5])
+@pytest.mark.parametrize("between", ["THE_KEY", "NEW_KEY"])
+def test_a_run_before_a_change_of_key_is_finished_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_done: int, between: str
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    monkeypatch.setenv("NEW_KEY", "cd" * 32)
+    folder = SealedFolder(tmp_path, people(N_ROWS))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    for until in (100, 300):
+        folder.run(until=until)
+    folders = [folder.path / "state", folder.path / "trace"]
+    keys = Seal.from_spec("env:THE_KEY"), Seal.from_spec("env:NEW_KEY")
+    real, n_left = Path.replace, n_done
+
+    def dying(self: Path, target: Path) -> Path:
+        nonlocal n_left
+        n_left -= 1
+        if n_left < 0:
+            raise Cut
+        return real(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", dying)
+        with pytest.raises(Cut):
+            rekey(folders, *keys)
+    folder.seal = f", seal = 'env:{between}'"
+    folder.write()
+    with contextlib.suppress(CheckpointError):
+        folder.run(until=400)
+    rekey(folders, *keys)
+    folder.seal = ", seal = 'env:NEW_KEY'"
+    folder.write()
+    folder.run()
+    trace = folder.lines("trace", keys[1])
+    assert Counter(line["row"] for line in trace) == Counter(range(N_ROWS))
 
 
 def read(folder: Folder, **sections: str) -> Job:

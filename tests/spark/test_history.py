@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from shoal.cli.sealing import rekey as rekey_command
 from shoal.errors import CheckpointError
 from shoal.run.observe.history import History
 from shoal.run.state import checkpoint
@@ -203,15 +204,20 @@ def sealed_state(folder: Path, page: Page) -> Path:
 def test_it_gets_another_key_with_the_rest(tmp_path: Path) -> None:
     page, later = Page(3), Page()
     folder = sealed_state(tmp_path, page)
-    assert rekey(folder, [], SEAL, OTHER) == (2, 0)
+    assert rekey([folder], SEAL, OTHER) == (2, 0, 0)
     file_of(folder, later, OTHER).load()
     assert later.times == page.times
 
 
-def test_another_key_removes_a_damaged_one(tmp_path: Path) -> None:
+def test_another_key_removes_a_damaged_one_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = sealed_state(tmp_path, Page(3))
     damage(folder / "history-0000000000")
-    assert rekey(folder, [], SEAL, OTHER) == (1, 0)
+    monkeypatch.setenv("OLD_KEY", bytes(range(32)).hex())
+    monkeypatch.setenv("NEW_KEY", bytes(32).hex())
+    assert rekey_command([folder], seal="env:OLD_KEY", new_seal="env:NEW_KEY") == 0
+    assert "removed: 1" in capsys.readouterr().err
     assert there(folder) == []
     with locked(folder):
         assert CommitLog(folder, job=JOB, seal=OTHER).plan(0).seed == "c0ffee"
@@ -219,6 +225,16 @@ def test_another_key_removes_a_damaged_one(tmp_path: Path) -> None:
 
 def test_a_wrong_key_removes_nothing(tmp_path: Path) -> None:
     folder = sealed_state(tmp_path, Page(3))
+    wrong = Seal(bytes([1] * 32))
     with pytest.raises(CheckpointError, match="another key"):
-        rekey(folder, [], OTHER, Seal(bytes([1] * 32)))
+        rekey([folder], wrong, OTHER)
     assert there(folder) == ["history-0000000000"]
+    # Also if all that a run needs has the new key.
+    kept = (folder / "history-0000000000").read_bytes()
+    rekey([folder], SEAL, OTHER)
+    (folder / "history-0000000000").write_bytes(kept)
+    for key in (wrong, None):
+        with pytest.raises(CheckpointError, match=r"sealed with.*Or remove the file"):
+            rekey([folder], key, OTHER)
+        assert there(folder) == ["history-0000000000"]
+    assert rekey([folder], SEAL, OTHER) == (1, 1, 0)

@@ -17,15 +17,16 @@ from shoal.run.state.seal import Seal
 __all__ = ["rekey", "unseal"]
 
 
-def rekey(folder: Path, others: Sequence[Path], *, seal: str | None, new_seal: str | None) -> int:
+def rekey(folders: Sequence[Path], *, seal: str | None, new_seal: str | None) -> int:
     """Seal the files of a job with another key; return the exit code."""
     if new_seal is None:
         what, fix = "is missing: it names the new key of the files", "env:NAME or file:PATH"
         raise JobError(Problem("--new-seal", what, None, fix))
     old = None if seal is None else Seal.from_spec(seal)
     new = Seal.from_spec(new_seal)
-    n_changed, n_there = seal_anew(folder, others, old, new)
+    n_changed, n_there, n_removed = seal_anew(folders, old, new)
     rest = f"; {n_there:,} had it already" if n_there else ""
+    rest += f"; damaged histories of the page that were removed: {n_removed:,}" if n_removed else ""
     print_message(f"{n_changed:,} files are sealed with key {new.fingerprint} now{rest}")
     return 0
 

@@ -136,14 +136,14 @@ def follow_changes(
     with contextlib.ExitStack() as stack:
         rows = source.open(job.schema.columns, replay=True)
         stack.callback(rows.close)
-        bad_rows = QuarantineSink(job, rows)
+        bad_rows = QuarantineSink(job, rows, before)
         stack.callback(bad_rows.close)
         inspect = live_audit_of(former)
         last = former.pipeline.run(
             rows,
             output_of(former, sink, force=False),
             on_bad=bad_rows,
-            open_trace=trace_of(former, trace, force=False),
+            open_trace=trace_of(former, trace, before, force=False),
             recovery=before,
             inspect=inspect,
             finish=True,

@@ -18,6 +18,7 @@ from shoal.io.files.part_files import remove_parts
 from shoal.io.streams import STDIO
 from shoal.job.file import Job
 from shoal.job.private_outputs import trace_factory
+from shoal.run.recovery import Recovery
 
 __all__ = ["check_outputs", "output_of", "trace_of"]
 
@@ -43,7 +44,7 @@ def check_outputs(
     )
     if trace is not None:
         # A name that can't be used is refused before the run makes its state.
-        trace_factory(job, trace)
+        trace_factory(job, trace, None)
     wanted = [("output", to, sink), (tracing.rstrip("="), tracing, trace)]
     if job.bad_rows.action == "quarantine":
         wanted.append(("bad_rows.file", "bad_rows.file", str(job.bad_rows.file)))
@@ -75,12 +76,12 @@ def output_of(job: Job, sink: OutputEndpoint, *, force: bool) -> SinkFactory:
 
 
 def trace_of(
-    job: Job, trace: str | None, *, force: bool
+    job: Job, trace: str | None, recovery: Recovery | None, *, force: bool
 ) -> SinkFactory | Callable[[pa.Schema], Sink] | None:
-    """Return what opens the trace of a job, if it has one."""
+    """Return what opens the trace of a job, if it has one, under the seal of its recovery."""
     if trace is None:
         return None
-    opener = trace_factory(job, trace)
+    opener = trace_factory(job, trace, recovery)
     if force and isinstance(opener, SinkFactory):
         return _Overwriting(trace, opener)
     return opener

@@ -18,20 +18,26 @@ from shoal.io.files.open import make_sink
 from shoal.io.files.private import open_private
 from shoal.io.formats import file_type
 from shoal.job.file import Job
+from shoal.run.recovery import Recovery
 from shoal.run.state.private_files import PrivateFiles, numbered
-from shoal.run.state.seal import Seal
 
 __all__ = ["QuarantineSink", "trace_factory"]
 
 
-def trace_factory(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Sink]:
-    """Return what opens the trace; raise `JobError` if it can't be a trace of this job."""
+def trace_factory(
+    job: Job, path: str, recovery: Recovery | None
+) -> SinkFactory | Callable[[pa.Schema], Sink]:
+    """Return what opens the trace; raise `JobError` if it can't be a trace of this job.
+
+    Private files have the seal of ``recovery``, whose key the run has read: the place of the key
+    may have another one by now.
+    """
     if job.private is not None:
         if not is_folder(path):
             what = "names a file, and the job keeps private rows in folders ([private])"
             fix = "Give a name that ends with /, or leave the section out"
             raise JobError(Problem("--trace", what, repr(path), fix))
-        return _private_factory(job, Path(path), "--trace")
+        return _private_factory(job, Path(path), "--trace", recovery)
     if job.checkpoints is not None or is_folder(path):
         form = "parquet" if is_folder(path) else None
         check_resumable(path, form, key="--trace")
@@ -40,31 +46,32 @@ def trace_factory(job: Job, path: str) -> SinkFactory | Callable[[pa.Schema], Si
     return lambda schema: make_sink(open_private(path), schema, kind)
 
 
-def _private_factory(job: Job, folder: Path, key: str) -> Opener:
+def _private_factory(job: Job, folder: Path, key: str, recovery: Recovery | None) -> Opener:
     """Return what opens a folder of private files."""
-    private, checkpoints = job.private, job.checkpoints
+    private = job.private
     assert private is not None
-    assert checkpoints is not None
-    spec = checkpoints.seal if private.is_sealed else None
+
+    def open_files(schema: pa.Schema, mark: CommitMark | None) -> PrivateFiles:
+        assert recovery is not None
+        seal = recovery.seal if private.is_sealed else None
+        assert private.is_sealed == (seal is not None)
+        return PrivateFiles(folder, schema, mark, retention=private.retention, seal=seal)
 
     def check() -> None:
         if folder.is_dir() and numbered(folder):
             raise has_rows_already(str(folder), key)
 
-    return Opener(
-        lambda schema, mark: PrivateFiles(
-            folder, schema, mark, retention=private.retention,
-            seal=None if spec is None else Seal.from_spec(spec),
-        ),
-        check,
-    )  # fmt: skip
+    return Opener(open_files, check)
 
 
 class QuarantineSink:
-    """Writes bad rows; the file is created with the first one."""
+    """Writes bad rows; the file is created with the first one.
 
-    def __init__(self, job: Job, source: Source) -> None:
-        self._job, self._source = job, source
+    Private files have the seal of ``recovery``, as those of `trace_factory`.
+    """
+
+    def __init__(self, job: Job, source: Source, recovery: Recovery | None) -> None:
+        self._job, self._source, self._recovery = job, source, recovery
         self._writer: QuarantineWriter | None = None
         self._mark: CommitMark | None = None
 
@@ -85,7 +92,7 @@ class QuarantineSink:
         """Raise `JobError` if there are rows already."""
         path = self._job.bad_rows.file
         if self._job.private is not None:
-            _private_factory(self._job, path, "bad_rows.file").check()
+            _private_factory(self._job, path, "bad_rows.file", self._recovery).check()
         else:
             check_new(path, key="bad_rows.file")
 
@@ -115,8 +122,8 @@ class QuarantineSink:
     def _open(self) -> QuarantineWriter:
         path = self._job.bad_rows.file
         if self._job.private is not None:
-            opener = _private_factory(self._job, path, "bad_rows.file").opener
-            return QuarantineWriter(path, self._mark or {}, opener=opener)
+            factory = _private_factory(self._job, path, "bad_rows.file", self._recovery)
+            return QuarantineWriter(path, self._mark or {}, opener=factory.opener)
         return QuarantineWriter(path) if self._mark is None else QuarantineWriter(path, self._mark)
 
     def close(self) -> None:

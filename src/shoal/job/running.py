@@ -121,7 +121,7 @@ def run(
     with contextlib.ExitStack() as stack:
         source, recovery, from_arrow = _opened(job, job_path, input, sink, lines, stack)
         check_outputs(job, sink.path, lines, force=force, from_python=True)
-        bad_rows = QuarantineSink(job, source)
+        bad_rows = QuarantineSink(job, source, recovery)
         stack.callback(bad_rows.close)
         gathered = Gathered() if target is None and sink.path == STDIO else None
         opener: SinkFactory | Callable[[pa.Schema], Sink] = (
@@ -131,7 +131,9 @@ def run(
             source,
             opener,
             on_bad=bad_rows,
-            open_trace=trace_of(job, lines, force=force) if traced is None else traced.open,
+            open_trace=trace_of(job, lines, recovery, force=force)
+            if traced is None
+            else traced.open,
             warn=lambda text: warnings.warn(text, UserWarning, stacklevel=4),
             recovery=recovery,
             inspect=live_audit_of(job),

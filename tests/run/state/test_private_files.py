@@ -257,7 +257,7 @@ def sealed_job(folder: Path) -> tuple[Path, Path, dict[str, Any]]:
 
 def test_all_files_get_another_key_and_go_on(tmp_path: Path) -> None:
     state, trace, mark = sealed_job(tmp_path)
-    assert rekey(state, [trace], SEAL, OTHER) == (5, 0)
+    assert rekey([state, trace], SEAL, OTHER) == (5, 0, 0)
     store = Store(state, job={"policy": "ab"}, seal=OTHER)
     assert store.latest() is not None
     with pytest.raises(CheckpointError, match="another key"):
@@ -273,7 +273,7 @@ def test_another_key_makes_no_file_younger(tmp_path: Path) -> None:
     state, trace, mark = sealed_job(tmp_path)
     for file in trace.iterdir():
         os.utime(file, (1000.0, 1000.0))
-    rekey(state, [trace], SEAL, OTHER)
+    rekey([state, trace], SEAL, OTHER)
     assert {file.stat().st_mtime for file in trace.iterdir()} == {1000.0}
     limits = Retention(keep_seconds=60)
     resumed = opened(trace, mark, seal=OTHER, retention=limits, clock=lambda: 1060.0)
@@ -332,31 +332,131 @@ def test_a_change_of_key_that_was_cut_off_is_finished_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", dying)
         with pytest.raises(KeyboardInterrupt):
-            rekey(state, [trace], SEAL, OTHER)
-    assert rekey(state, [trace], SEAL, OTHER) == (3, 2)
+            rekey([state, trace], SEAL, OTHER)
+    assert rekey([state, trace], SEAL, OTHER) == (3, 2, 0)
     assert there(trace, OTHER) == [0, 1, 2]
 
 
 def test_rekey_refuses(tmp_path: Path) -> None:
     state, trace, _ = sealed_job(tmp_path)
     with pytest.raises(CheckpointError, match="both keys are the same"):
-        rekey(state, [], SEAL, SEAL)
+        rekey([state], SEAL, SEAL)
     with pytest.raises(CheckpointError, match="sealed with another key"):
-        rekey(state, [trace], OTHER, Seal(bytes(32)))
+        rekey([state, trace], OTHER, Seal(bytes(32)))
     with pytest.raises(CheckpointError, match="no key was given"):
-        rekey(state, [trace], None, OTHER)
+        rekey([state, trace], None, OTHER)
     with pytest.raises(ResourceError, match="isn't a folder"):
-        rekey(tmp_path / "none", [], SEAL, OTHER)
+        rekey([tmp_path / "none"], SEAL, OTHER)
     store = Store(state, job={"policy": "ab"}, seal=SEAL)
     with store.lock(), pytest.raises(ResourceError, match="runs this job"):
-        rekey(state, [trace], SEAL, OTHER)
+        rekey([state, trace], SEAL, OTHER)
     assert store.latest() is not None
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All files below a folder, but for locks."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+    return {path: path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("names", ["state trace", "trace state", "."])
+def test_a_folder_that_a_run_uses_is_refused_wherever_it_is_named(
+    tmp_path: Path, names: str
+) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    before = contents(tmp_path)
+    folders = [tmp_path / name for name in names.split()]
+    with Store(state, job={"policy": "ab"}, seal=SEAL).lock():
+        with pytest.raises(ResourceError, match="runs this job"):
+            rekey(folders, SEAL, OTHER)
+        assert contents(tmp_path) == before
+    assert rekey(folders, SEAL, OTHER) == (5, 0, 0)
+    assert there(trace, OTHER) == [0, 1, 2]
+
+
+def test_of_two_states_neither_may_be_in_use(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+    first, second = (sealed_job(folder)[0] for folder in folders)
+    for state in (first, second):
+        with (
+            Store(state, job={"policy": "ab"}, seal=SEAL).lock(),
+            pytest.raises(ResourceError, match="runs this job"),
+        ):
+            rekey([first, second], SEAL, OTHER)
+    # A folder that is named twice isn't in use for that.
+    assert rekey([first, second, first], SEAL, OTHER) == (4, 0, 0)
+
+
+def test_private_files_without_a_state_are_refused(tmp_path: Path) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    (tmp_path / "empty").mkdir()
+    before = contents(trace)
+    for folders in ([trace], [tmp_path / "empty", trace]):
+        with pytest.raises(JobError, match=r"has no state of a job.*run\.checkpoint"):
+            rekey(folders, SEAL, OTHER)
+    assert contents(trace) == before
+
+
+def test_a_sealed_trace_asks_for_its_key_also_if_the_state_is_in_clear(tmp_path: Path) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    clear = tmp_path / "clear"
+    with Store(clear, job={"policy": "ab"}, seal=None).lock():
+        pass  # a run that was stopped before its first checkpoint
+    with pytest.raises(CheckpointError, match=rf"sealed with key {SEAL.fingerprint}.*--seal"):
+        rekey([trace, clear], None, OTHER)
+
+
+def test_files_that_would_stay_in_clear_are_refused_before_anything_is_changed(
+    tmp_path: Path,
+) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    bad = tmp_path / "bad"
+    files = opened(bad, retention=Retention(file_bytes=1))
+    for number in range(2):
+        files.write(rows(number, number + 1))
+        files.commit()
+    files.close()
+    before = contents(tmp_path)
+    with pytest.raises(CheckpointError, match="bad: 2 files aren't sealed and would stay in clear"):
+        rekey([state, trace, bad], SEAL, OTHER)
+    assert contents(tmp_path) == before
+    (trace / "trace.jsonl").write_text("{}  of shoal unseal")
+    with pytest.raises(CheckpointError, match="trace: 1 file isn't sealed"):
+        rekey([state, trace], SEAL, OTHER)
+    (trace / "trace.jsonl").unlink()
+    assert rekey([state, trace], SEAL, OTHER) == (5, 0, 0)
+
+
+def test_what_a_crash_leaves_isnt_in_the_way_of_another_key(tmp_path: Path) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    data = next(iter(numbered(trace).values())).read_bytes()
+    (trace / "rows-0000000004.jsonl.sealed").write_bytes(data[:5])
+    (trace / "rows-0000000001.jsonl.sealed.partial").write_bytes(data[:50])
+    assert rekey([state, trace], SEAL, OTHER) == (5, 0, 0)
+
+
+def test_a_folder_that_cant_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    real = os.scandir
+
+    def closed(path: Any) -> Any:
+        if Path(path) == trace:
+            raise PermissionError(13, "", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(ResourceError, match="trace: can't be read"):
+        rekey([state, trace], SEAL, OTHER)
 
 
 def test_a_state_in_clear_can_be_sealed(tmp_path: Path) -> None:
     store = Store(tmp_path, job={"policy": "ab"}, seal=None)
     store.save(Checkpoint(0, {"seq": 12}))
-    assert rekey(tmp_path, [], None, OTHER) == (1, 0)
+    assert rekey([tmp_path], None, OTHER) == (1, 0, 0)
     found = Store(tmp_path, job={"policy": "ab"}, seal=OTHER).latest()
     assert found is not None
     assert found.facts == {"seq": 12}

@@ -42,15 +42,14 @@ def show(
 
 @checkpoints.command()
 def rekey(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The checkpoint folder.")],
-    others: Annotated[
-        list[Path] | None,
+    folders: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="[PRIVATE]...",
-            help="Folders of sealed traces and quarantines.",
+            metavar="DIR",
+            help="The checkpoint folder, and folders of sealed traces and quarantines.",
             show_default=False,
         ),
-    ] = None,
+    ],
     seal: Annotated[
         Text, typer.Option(metavar="KEY", help="The key they have: env:NAME or file:PATH.")
     ] = None,
@@ -61,4 +60,4 @@ def rekey(
     """Seal the files of a job with another key, while it doesn't run."""
     from shoal.cli.sealing import rekey as command
 
-    raise typer.Exit(command(folder, others or [], seal=seal, new_seal=new_seal))
+    raise typer.Exit(command(folders, seal=seal, new_seal=new_seal))

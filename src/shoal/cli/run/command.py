@@ -155,7 +155,7 @@ def _run(
     with contextlib.ExitStack() as stack:
         source = source_spec.open(job.schema.columns, replay=job.checkpoints is not None)
         stack.callback(source.close)
-        bad_rows = QuarantineSink(job, source)
+        bad_rows = QuarantineSink(job, source, recovery)
         stack.callback(bad_rows.close)
         # A log and a progress line don't go together.
         progress = stack.enter_context(Progress(quiet=options.quiet or is_logging()))
@@ -177,7 +177,7 @@ def _run(
             source,
             output_of(job, sink_spec, force=options.force),
             on_bad=bad_rows,
-            open_trace=trace_of(job, trace, force=options.force),
+            open_trace=trace_of(job, trace, recovery, force=options.force),
             watch=monitor.show,
             memory=monitor,
             warn=None if options.quiet else lambda text: warn_of(text, progress),

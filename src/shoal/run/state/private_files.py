@@ -385,9 +385,11 @@ def _context(heading: Heading, index: int) -> bytes:
     return b"private\0" + heading.raw + struct.pack(">Q", index)
 
 
-def resealed(path: Path, data: bytes, number: int, old: Seal, new: Seal) -> bytes:
-    """Return the bytes of a file under another key."""
+def resealed(path: Path, data: bytes, number: int, old: Seal | None, new: Seal) -> bytes:
+    """Return the bytes of a file under another key; it is refused if ``old`` is None."""
     heading = _heading_of(path, data, number, old)
+    if old is None:
+        raise DamagedError(path, "its heading names no key")
     fresh = with_key(heading, new)
     parts = [fresh.raw]
     for index, plain in enumerate(_lines(path, data, heading, old)):

@@ -1,89 +1,115 @@
 """Seal the files of a job with another key.
 
 Files are replaced one by one, each at once. If it is cut off, some have the old key and some the
-new one; then no run resumes, and a second call finishes it.
+new one; a second call finishes it, whether or not a run has resumed in between.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from shoal.errors import CheckpointError, ResourceError
+from shoal.errors import CheckpointError, JobError, Problem, ResourceError
 from shoal.io.files.atomic import atomic_write
 from shoal.io.streams import os_reason
 from shoal.run.state import checkpoint, private_files, segment
-from shoal.run.state.folder import HISTORY, LOCK, locked, writing
-from shoal.run.state.heading import read_heading
+from shoal.run.state.folder import CHECKPOINT, HISTORY, LOCK, SEGMENT, locked, writing
+from shoal.run.state.heading import DamagedError, read_heading
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import read_file
 
-__all__ = ["rekey"]
+__all__ = ["Rekeyed", "rekey"]
 
 _NUMBERED = re.compile(r"[a-z]+-([0-9]{10,})(\.jsonl\.sealed)?")
+#: What only a state folder has, beside its lock. The last two are those of a job on Spark.
+_OF_STATE = re.compile(rf"({CHECKPOINT}|{SEGMENT}|plan|commit)-[0-9]{{10,}}")
 #: The most bytes of a heading that tell the kind of a file.
 _FIRST = 8
 
 
-def rekey(folder: Path, others: Sequence[Path], old: Seal | None, new: Seal) -> tuple[int, int]:
-    """Seal all files of a state folder, and of other folders of private files, with another key.
+class Rekeyed(NamedTuple):
+    """How many files were sealed anew, had the new key already, or were removed.
+
+    Only damaged histories of the page are removed: no run needs them.
+    """
+
+    n_changed: int
+    n_there: int
+    n_removed: int
+
+
+def rekey(folders: Sequence[Path], old: Seal | None, new: Seal) -> Rekeyed:
+    """Seal all files of a job with another key.
 
     Parameters
     ----------
-    folder
-        The folder of the checkpoints. No run may use it meanwhile.
-    others
-        Folders of sealed traces and quarantines.
+    folders
+        The state folder of the job, and its folders of sealed traces and quarantines, in any order.
+        Each folder with a state is locked.
     old
         The key that they have; None: they are in clear.
     new
         The key that they get.
 
-    Returns
-    -------
-    tuple
-        How many files were sealed anew, and how many had the new key already.
-
     Raises
     ------
+    JobError
+        If none of the folders has a state.
     ResourceError
-        If a run uses the folder, or a file can't be read or written.
+        If a run uses a folder, or a file can't be read or written.
     CheckpointError
-        If a file is damaged, or has neither key. Those before it have the new key already.
+        If a folder of private files has some in clear; nothing was changed then. If a file is
+        damaged, or has neither key; those before it have the new key already.
     """
+    where = ", ".join(map(str, folders))
     if old is not None and old.fingerprint == new.fingerprint:
-        raise CheckpointError(f"{folder}: both keys are the same: {new.fingerprint}.")
-    if not folder.is_dir():
-        raise ResourceError(f"{folder}: isn't a folder that can be read. Check the path.")
-    n_changed = n_there = 0
-    with locked(folder):
+        raise CheckpointError(f"{where}: both keys are the same: {new.fingerprint}.")
+    for folder in folders:
+        if not folder.is_dir():
+            raise ResourceError(f"{folder}: isn't a folder that can be read. Check the path.")
+    states = _state_folders(folders)
+    if not states:
+        what = "has no state of a job, so nothing tells whether a run uses its files"
+        fix = "Name the folder of run.checkpoint, too"
+        raise JobError(Problem("DIR", what, where, fix))
+    n_changed = n_there = n_removed = 0
+    with contextlib.ExitStack() as stack:
+        for state in states.values():
+            stack.enter_context(locked(state))
+        _refuse_clear(folders, states)
         # Histories come last: nothing is removed before the key has opened all that a job needs.
-        files = sorted(_files([folder, *others]), key=lambda file: _is_history(file[0]))
+        files = sorted(_files(folders), key=lambda file: _is_history(file[0]))
         for path, number, kind in files:
             try:
                 is_changed = _rekey_file(path, number, kind, old, new)
-            except CheckpointError:
+            except DamagedError:
                 if not _is_history(path):
                     raise
-                # No job needs it, and each run would ignore it.
                 with writing(path):
                     path.unlink()
+                n_removed += 1
                 continue
-            n_changed += is_changed is True
-            n_there += is_changed is False
-    return n_changed, n_there
+            except CheckpointError as error:
+                if not _is_history(path):
+                    raise
+                raise CheckpointError(
+                    f"{error} Or remove the file: it is only a history of the page, which no run "
+                    "needs. All that a run needs has the new key."
+                ) from None
+            n_changed += is_changed
+            n_there += not is_changed
+    return Rekeyed(n_changed, n_there, n_removed)
 
 
-def _rekey_file(path: Path, number: int, kind: bytes, old: Seal | None, new: Seal) -> bool | None:
-    """Seal a file anew; return False if it has the key, None if it is to stay in clear."""
+def _rekey_file(path: Path, number: int, kind: bytes, old: Seal | None, new: Seal) -> bool:
+    """Seal a file anew; return False if it has the key already."""
     data = read_file(path)
-    key = read_heading(path, data, kind, _NEWEST[kind], number).key
-    if key == new.fingerprint:
+    if read_heading(path, data, kind, _NEWEST[kind], number).key == new.fingerprint:
         return False
-    if key is None and kind == private_files.MAGIC:
-        return None
     blocks = _resealed(path, data, number, kind, old, new)
     # All of it is made before the first byte is written: a damaged file changes nothing.
     with writing(path):
@@ -114,25 +140,63 @@ def _resealed(
         return list(checkpoint.resealed(path, data, number, old, new))
     if kind == segment.MAGIC:
         return [segment.resealed(path, number, old, new)]
-    assert old is not None
     return [private_files.resealed(path, data, number, old, new)]
 
 
-def _files(folders: Sequence[Path]) -> Iterator[tuple[Path, int, bytes]]:
-    """Yield all files of Shoal in folders and their folders, with their number and kind."""
+def _state_folders(folders: Iterable[Path]) -> dict[Path, Path]:
+    """Return the folders with a state, by their real path: each is locked once."""
+    return {
+        path.parent.resolve(): path.parent
+        for path in _paths(folders)
+        if path.name == LOCK or _OF_STATE.fullmatch(path.name)
+    }
+
+
+def _refuse_clear(folders: Iterable[Path], states: Collection[Path]) -> None:
+    """Raise if a file that isn't of a state is in clear: no key would make it private."""
     for folder in folders:
-        try:
-            paths = sorted(path for path in folder.rglob("*") if path.is_file())
-        except OSError as error:
-            raise ResourceError(f"{folder}: can't be read: {os_reason(error)}.") from None
-        for path in paths:
-            match = _NUMBERED.fullmatch(path.name)
-            if match is None or path.name == LOCK:
-                continue
-            try:
-                with path.open("rb") as file:
-                    kind = file.read(_FIRST)
-            except OSError as error:
-                raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
-            if kind in _NEWEST:
-                yield path, int(match[1]), kind
+        clear = [
+            path
+            for path in _paths([folder])
+            if not any(state in path.resolve().parents for state in states)
+            # A crash may leave a file with the beginning of a heading only.
+            and not any(magic.startswith(_first_of(path)) for magic in _NEWEST)
+        ]
+        if clear:
+            n = "1 file isn't" if len(clear) == 1 else f"{len(clear):,} files aren't"
+            raise CheckpointError(
+                f"{folder}: {n} sealed and would stay in clear: {clear[0].name} is the first. "
+                "Nothing was changed. The rows of a job without private.seal stay in clear: leave "
+                "their folders out. Move files of other kinds elsewhere."
+            )
+
+
+def _files(folders: Iterable[Path]) -> Iterator[tuple[Path, int, bytes]]:
+    """Yield all files of Shoal in folders and their folders, with their number and kind."""
+    for path in _paths(folders):
+        match = _NUMBERED.fullmatch(path.name)
+        if match is not None and (kind := _first_of(path)) in _NEWEST:
+            yield path, int(match[1]), kind
+
+
+def _paths(folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield each file in folders and their folders once."""
+
+    def refuse(error: OSError) -> None:
+        raise ResourceError(f"{error.filename}: can't be read: {os_reason(error)}.") from None
+
+    seen: set[Path] = set()
+    for folder in folders:
+        for place, _, names in os.walk(folder, onerror=refuse):
+            for path in (Path(place, name) for name in sorted(names)):
+                if (real := path.resolve()) not in seen and path.is_file():
+                    seen.add(real)
+                    yield path
+
+
+def _first_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_FIRST)
+    except OSError as error:
+        raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
