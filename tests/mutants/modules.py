@@ -55,8 +55,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     # Deadlines, rows that are due, held rows, kept groups.
     "engine/deadlines.py": (
         *_DUE_ROWS,
-        "tests/algorithms/test_against_a_window.py"
-        "::test_a_row_must_not_be_held_for_longer_than_its_window",
+        "tests/algorithms/test_against_a_window.py",
+        "tests/algorithms/test_by_count.py::test_a_capacity_without_room_for_a_group_is_refused",
+        "tests/algorithms/test_castle.py"
+        "::test_a_subject_that_comes_again_is_refused_where_rows_are_counted",
         "tests/engine/rtree/test_engine.py"
         "::test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay",
     ),
