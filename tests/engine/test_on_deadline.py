@@ -197,7 +197,7 @@ def test_a_capacity_alone_lets_rows_wait_for_any_time(kind: Any) -> None:
 
 
 @WINDOW
-@pytest.mark.parametrize("time", [7.5, np.nan])
+@pytest.mark.parametrize("time", [7.5, -7.5, np.nan])
 def test_the_end_has_the_time_of_the_latest_row(kind: Any, time: float) -> None:
     rows = stream([(20, "a"), (30, "b"), (40, "a")], policy(2, 100))
     decided = play(kind(), replace(rows, codes=rows.codes._replace(times=np.full(3, time))))
@@ -212,6 +212,34 @@ def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
     assert len(set(decided.instants.tolist())) == 1
     alone = play(kind(), stream(rows[:2], policy(3, 100)))
     assert set(outcomes(alone).values()) == {"suppressed"}
+
+
+@WINDOW
+def test_the_end_puts_together_only_who_are_too_few_for_two_groups(kind: Any) -> None:
+    rows = [(float(place), n) for n, place in enumerate([20, 20, 50, 50, 90, 90])]
+    for n in (4, 6):
+        decided = play(kind(), stream(rows[:n], policy(2, 100)))
+        assert sorted(map(sorted, groups(decided))) == [[0, 1], [2, 3], [4, 5]][: n // 2]
+
+
+@WINDOW
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+def test_where_one_person_is_enough_rows_are_groups_of_their_own(kind: Any, n_rows: int) -> None:
+    """Also the last one, which is decided once."""
+    rows = stream([(20.0 * n, n) for n in range(n_rows)], policy(1, 1))
+    decided = play(kind(), rows)
+    assert outcomes(decided) == dict.fromkeys(range(n_rows), "group")
+    assert len(decided.rows) == n_rows
+    assert groups(decided) == [{n} for n in range(n_rows)]
+
+
+@WINDOW
+def test_who_is_suppressed_is_in_no_box(kind: Any) -> None:
+    rows = stream([(20, "a"), (30, "a"), (40, "a")], policy(2, 1))
+    decided = before_the_end(kind(), rows)
+    assert outcomes(decided) == {0: "suppressed", 1: "suppressed"}
+    assert decided.boxes.tolist() == [-1, -1]
+    assert len(decided.lo) == 0
 
 
 @WINDOW
@@ -329,6 +357,47 @@ def test_a_covered_row_never_forms_a_group_unless_losses_are_compared(kind: Any)
     }  # fmt: skip
     compared = before_the_end(kind(**ALONE, reuse="best"), rows)
     assert groups(compared) == [{0, 1}, {2, 3}]
+
+
+@WINDOW
+def test_a_single_kept_group_is_compared_as_well(kind: Any) -> None:
+    rows = stream([(20, "a"), (40, "b"), (30, "t"), (90, "n")], policy(2, 1))
+    decided = before_the_end(kind(**ALONE, reuse="best"), rows)
+    assert outcomes(decided) == {0: "group", 1: "group", 2: "reuse"}
+
+
+@WINDOW
+def test_a_single_kept_group_is_the_last_resort_as_well(kind: Any) -> None:
+    """Row 2 has no company, and there is no new group around it."""
+    rows = stream([(20, "a"), (40, "b"), (30, "t"), (30, "t")], policy(2, 1))
+    decided = before_the_end(kind(kept=50), rows)
+    assert outcomes(decided) == {0: "group", 1: "group", 2: "reuse"}
+
+
+@WINDOW
+def test_others_that_are_covered_dont_leave_in_place_of_the_row_that_is_due(kind: Any) -> None:
+    rows = [(20, "a"), (40, "b"), (99, "w"), (98, "x"), (30, "y"), (31, "z")]
+    decided = before_the_end(kind(kept=50), stream(rows, policy(2, 3)))
+    assert outcomes(decided) == dict.fromkeys(range(4), "group")
+    assert groups(decided) == [{0, 1}, {2, 3}]
+
+
+@pytest.mark.parametrize("kind", [Idea, KVarp, Iot])
+@pytest.mark.parametrize(("threshold", "outcome"), [(0.25, "suppressed"), (0.26, "reuse")])
+def test_a_group_is_kept_if_it_loses_less_than_the_threshold(
+    kind: Any, threshold: float, outcome: str
+) -> None:
+    rows = stream([(0, "a"), (25, "b"), (10, "c"), (10, "c")], policy(2, 1))
+    decided = before_the_end(kind(**ALONE, threshold=threshold), rows)
+    assert decided.loss[0] == 0.25
+    assert outcomes(decided)[2] == outcome
+
+
+@pytest.mark.parametrize("kind", [Idea, KVarp, Iot])
+def test_without_an_age_a_group_is_never_too_old(kind: Any) -> None:
+    rows = stream([(20, "a"), (20, "b"), *[(20, "c")] * 60], policy(2, 1))
+    decided = before_the_end(kind(**ALONE, threshold=1.0, age=None), rows)
+    assert list(outcomes(decided).values()) == ["group"] * 2 + ["reuse"] * 59
 
 
 @WINDOW

@@ -62,7 +62,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/engine/rtree/test_engine.py"
         "::test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay",
     ),
-    "engine/on_deadline.py": _DUE_ROWS,
+    "engine/on_deadline.py": (
+        *_DUE_ROWS,
+        "tests/algorithms/test_fads_by_index.py",
+        "tests/algorithms/test_fast.py",
+    ),
     "engine/groups.py": ("tests/engine/test_groups.py", *_DUE_ROWS),
     "engine/kernels/held.py": (
         f"{_KERNELS}held_and_kept_groups.py",
