@@ -13,7 +13,7 @@ from shoal import Delay, DistinctLDiversity, EntropyLDiversity, KAnonymity, Poli
 from shoal.algorithms import Fads, Idea, Iot, KVarp
 from shoal.engine import Anonymizer
 from shoal.engine.base import Outcome
-from shoal.engine.kernels import held
+from shoal.engine.kernels import held, held_columns
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Missing
 from shoal.testing.streams import Stream, batch, play, steps
@@ -288,6 +288,17 @@ def test_a_large_batch_needs_no_more_room_than_the_delay() -> None:
     engine = rows.start(Fads())
     engine.push(rows.codes)
     assert len(engine.state.held.rows) == held.SMALLEST
+
+
+def test_a_search_passes_over_few_rows_that_have_left() -> None:
+    """Rows that leave leave holes in the columns, which are closed before a search."""
+    rows = crowd(1_000, 1_000, policy(3, 200))
+    engine = rows.start(Fads(kept=0))
+    for begin in range(0, 1_000, 50):
+        engine.push(batch(rows.codes, begin, begin + 50))
+        marks = engine.state.columns.marks
+        # Since the last search, one group has left.
+        assert (marks["n_holes"] - 3) * held_columns.DENSE <= marks["n"]
 
 
 @pytest.mark.parametrize("delay", [Delay(rows=1_200), Delay(seconds=1_200.0)])

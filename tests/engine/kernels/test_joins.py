@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shoal import DistinctLDiversity, EntropyLDiversity, KAnonymity, Policy, Quasi, Range, Schema
-from shoal import Sensitive
+from shoal import (
+    DistinctLDiversity,
+    EntropyLDiversity,
+    KAnonymity,
+    Policy,
+    Quasi,
+    Range,
+    Schema,
+    Sensitive,
+)
 from shoal.engine.kernels import held, kept_groups
 from shoal.engine.kernels.boxes import Box
 from shoal.engine.kernels.joins import ALONE, ANY, ENOUGH, find_joins
