@@ -15,6 +15,7 @@ from shoal.datasets import census
 from shoal.engine import Codes
 from shoal.engine.base import Decisions, Engine
 from shoal.engine.kernels import spatial_index
+from tests.algorithms.rows import groups, stream
 
 pytestmark = [
     pytest.mark.plain,
@@ -77,8 +78,10 @@ POLICIES = [
 def test_the_same_decisions(policy: Policy, request: pytest.FixtureRequest) -> None:
     want = decided(*start(policy))
     searches = request.getfixturevalue("searches")
-    assert_same(decided(*start(policy)), want)
+    engine, batches = start(policy)
+    assert_same(decided(engine, batches), want)
     assert len(searches) > 10
+    assert engine._index.marks["n"][0] > 0  # type: ignore[attr-defined]
 
 
 def test_an_index_of_other_rows_is_forgotten(searches: list[int]) -> None:
@@ -88,4 +91,30 @@ def test_an_index_of_other_rows_is_forgotten(searches: list[int]) -> None:
     want = decided(engine, batches[1:])
     engine.restore(before)
     assert_same(decided(engine, batches[1:]), want)
+    assert searches
+
+
+def last_group(rows: list[tuple[Any, ...]], promise: Policy) -> set[int]:
+    """The group of the first row, which is due when the last one comes."""
+    played = stream(rows, promise)
+    decided = played.start(Fads()).push(played.codes)
+    return groups(decided)[0]
+
+
+def test_where_the_nearest_rows_are_of_too_few_people_all_are_searched(
+    searches: list[int],
+) -> None:
+    rows = [(10.0, "a"), *[(11.0, "b")] * 20, (90.0, "c")]
+    assert last_group(rows, Policy(KAnonymity(3), delay=Delay(rows=21))) == {0, 1, 21}
+    assert searches
+
+
+def test_where_a_group_takes_all_people_of_the_nearest_rows_all_are_searched(
+    searches: list[int],
+) -> None:
+    """After 16 people, who aren't diverse, come 18; the nearest 32 rows are of 17."""
+    rows = [(float(n), n, int(n == 16)) for n in range(17)]
+    rows += [(17.0, 1, 0)] * 16 + [(50.0, 18, 0)]
+    promise = Policy(KAnonymity(16), DistinctLDiversity(2), delay=Delay(rows=33))
+    assert last_group(rows, promise) == {*range(17), 33}
     assert searches

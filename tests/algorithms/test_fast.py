@@ -24,6 +24,7 @@ from shoal.engine.fast import crew
 from shoal.engine.space import Space
 from shoal.errors import ParameterError, UnsupportedError
 from shoal.testing.streams import Stream, difference, joined, play, steps
+from tests.algorithms.rows import outcomes, stream
 
 SCHEMA = Schema("p", [Quasi("x", Range(0, 1000)), Quasi("y", Range(0, 1000))], [Sensitive("s")])
 
@@ -293,6 +294,27 @@ def test_only_the_best_group_is_renewed_by_reuse(reuse: str, is_renewed: bool) -
     reused = set(decided.rows[decided.outcomes == Outcome.reuse].tolist())
     assert 3 in reused
     assert (10 in reused) == is_renewed
+
+
+@pytest.mark.parametrize(("reuse", "is_renewed"), [("best", True), ("random", False)])
+def test_only_the_best_group_is_renewed_by_reuse_in_company(reuse: Any, is_renewed: bool) -> None:
+    """Two people at a time join a group each: a new one of both would lose more."""
+    rows = [(20, "a"), (20, "b"), (80, "c"), (80, "d"), *[(20, "e"), (80, "f")] * 10]
+    played = stream(rows, Policy(KAnonymity(2), delay=Delay(rows=3)))
+    anonymizer = Fast(workers=1, block=2, kept=50, age=6, reuse=reuse)
+    decided = played.start(anonymizer).push(played.codes)
+    assert outcomes(decided)[7] == "reuse"
+    assert (set(decided.rows[decided.outcomes == Outcome.group]) == {0, 1, 2, 3}) == is_renewed
+
+
+def test_a_row_without_company_joins_in_the_round_before_it_is_due() -> None:
+    """When it is due would tell when it came; in a round others leave with it."""
+    rows = [(20, "a"), (40, "b"), *[(30, "t")] * 28]
+    played = stream(rows, Policy(KAnonymity(2), delay=Delay(rows=10)))
+    decided = played.start(Fast(workers=1, kept=50, age=100)).push(played.codes)
+    reused = decided.outcomes == Outcome.reuse
+    assert set(decided.rows[reused].tolist()) >= set(range(4, 20))
+    assert set(decided.published[reused].tolist()) == {14, 19, 24, 29}
 
 
 def test_evenness_is_left_to_others() -> None:

@@ -11,10 +11,8 @@ from shoal.engine.kernels import held
 from shoal.engine.space import Space
 
 PETS = Hierarchy.from_dict({"*": {"Mammal": ["Cat", "Dog"], "Bird": ["Owl", "Jay"]}})
-SPACE = Space(
-    Schema("person", [Quasi("age", Range(0, 100)), Quasi("pet", PETS)]),
-    Policy(KAnonymity(2), missing="maybe"),
-)
+SCHEMA = Schema("person", [Quasi("age", Range(0, 100)), Quasi("pet", PETS)])
+SPACE = Space(SCHEMA, Policy(KAnonymity(2), missing="maybe"))
 GAP = np.nan
 MARKS = np.dtype([("groups", np.int64), ("instants", np.int64)])
 
@@ -54,6 +52,16 @@ def test_the_shape_of_a_group_knows_who_lacks_what() -> None:
     box, lo, hi = shape(SPACE.sides, SPACE.shown, ring((GAP, 0, 1), (GAP, 2, 2)), np.array([0, 1]))
     assert lo[0] > hi[0]
     assert box.loss == 1.0
+
+
+def test_a_group_formed_by_numbers_has_the_shape_that_is_shown() -> None:
+    """By their numbers, dogs and owls are neighbours; in the tree, only all pets have both."""
+    by_numbers = Space(SCHEMA, Policy(KAnonymity(2)), "uncertainty")
+    box, lo, hi = shape(
+        by_numbers.sides, by_numbers.shown, ring((20, 1, 1), (30, 2, 2)), np.array([0, 1])
+    )
+    assert (lo.tolist(), hi.tolist()) == ([20.0, 0.0], [30.0, 3.0])
+    assert box.loss == (0.1 + 1.0) / 2
 
 
 def test_one_member_has_the_shape_of_its_own_values() -> None:

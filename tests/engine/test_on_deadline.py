@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from shoal import Delay, DistinctLDiversity, EntropyLDiversity, KAnonymity, Poli
 from shoal.algorithms import Fads, Idea, Iot, KVarp
 from shoal.engine import Anonymizer
 from shoal.engine.base import Outcome
+from shoal.engine.kernels import held, held_columns
 from shoal.errors import UnsupportedError
 from shoal.spec.policy import Missing
-from shoal.testing.streams import Stream, play, steps
+from shoal.testing.streams import Stream, batch, play, steps
 from tests.algorithms.rows import GAP, groups, outcomes, sides, stream
 
 #: Rows join kept groups one by one.
@@ -153,6 +155,56 @@ def test_a_row_that_comes_too_late_is_decided_before_the_next_one_comes(
 
 
 @WINDOW
+def test_a_row_is_due_at_the_very_moment_at_which_its_seconds_are_over(kind: Any) -> None:
+    rows = stream([(20, "a"), (30, "a")], Policy(KAnonymity(2), delay=Delay(seconds=5.0)))
+    engine = rows.start(kind())
+    engine.push(rows.codes._replace(times=np.array([3.0, 4.0])))
+    assert engine.next_deadline == 8.0
+    assert outcomes(engine.advance(8.0)) == {0: "suppressed"}
+
+
+@WINDOW
+def test_rows_that_were_due_before_the_next_one_leave_before_it(kind: Any) -> None:
+    """Both have two rows before them, though the second was decided after the first."""
+    rows = stream([(20, "a"), (30, "a"), (40, "a")], Policy(KAnonymity(2), delay=Delay(seconds=5)))
+    decided = rows.start(kind()).push(rows.codes._replace(times=np.array([1.0, 2.0, 90.0])))
+    assert decided.rows.tolist() == [0, 1]
+    assert decided.published.tolist() == [2, 2]
+    assert decided.published_s.tolist() == [6.0, 7.0]
+
+
+@WINDOW
+def test_there_is_no_next_deadline_where_time_makes_nothing_due(kind: Any) -> None:
+    by_time = stream([(20, "a")], Policy(KAnonymity(2), delay=Delay(seconds=5.0)))
+    assert by_time.start(kind()).next_deadline is None
+    by_rows = stream([(20, "a")], policy(2, 9))
+    engine = by_rows.start(kind())
+    engine.push(by_rows.codes._replace(times=np.array([3.0])))
+    assert engine.n_held == 1
+    assert engine.next_deadline is None
+
+
+@WINDOW
+def test_a_capacity_alone_lets_rows_wait_for_any_time(kind: Any) -> None:
+    rows = stream([(20, "a"), (30, "a"), (40, "b")], Policy(KAnonymity(2)))
+    engine = rows.start(kind(capacity=2))
+    times = np.array([1.0, 5_000.0, 9_000.0])
+    assert len(engine.push(batch(rows.codes._replace(times=times), 0, 2)).rows) == 0
+    assert len(engine.advance(8_000.0).rows) == 0
+    assert engine.next_deadline is None
+    decided = engine.push(batch(rows.codes._replace(times=times), 2, 3))
+    assert decided.published_s.tolist() == [9_000.0, 9_000.0]
+
+
+@WINDOW
+@pytest.mark.parametrize("time", [7.5, -7.5, np.nan])
+def test_the_end_has_the_time_of_the_latest_row(kind: Any, time: float) -> None:
+    rows = stream([(20, "a"), (30, "b"), (40, "a")], policy(2, 100))
+    decided = play(kind(), replace(rows, codes=rows.codes._replace(times=np.full(3, time))))
+    assert decided.published_s.tolist() == pytest.approx([time] * 3, nan_ok=True)
+
+
+@WINDOW
 def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
     rows = [(20, "a"), (20, "b"), (90, "c"), (91, "d"), (92, "e")]
     decided = play(kind(), stream(rows, policy(2, 100)))
@@ -160,6 +212,34 @@ def test_the_end_takes_along_who_couldnt_stand_alone(kind: Any) -> None:
     assert len(set(decided.instants.tolist())) == 1
     alone = play(kind(), stream(rows[:2], policy(3, 100)))
     assert set(outcomes(alone).values()) == {"suppressed"}
+
+
+@WINDOW
+def test_the_end_puts_together_only_who_are_too_few_for_two_groups(kind: Any) -> None:
+    rows = [(float(place), n) for n, place in enumerate([20, 20, 50, 50, 90, 90])]
+    for n in (4, 6):
+        decided = play(kind(), stream(rows[:n], policy(2, 100)))
+        assert sorted(map(sorted, groups(decided))) == [[0, 1], [2, 3], [4, 5]][: n // 2]
+
+
+@WINDOW
+@pytest.mark.parametrize("n_rows", [1, 2, 5])
+def test_where_one_person_is_enough_rows_are_groups_of_their_own(kind: Any, n_rows: int) -> None:
+    """Also the last one, which is decided once."""
+    rows = stream([(20.0 * n, n) for n in range(n_rows)], policy(1, 1))
+    decided = play(kind(), rows)
+    assert outcomes(decided) == dict.fromkeys(range(n_rows), "group")
+    assert len(decided.rows) == n_rows
+    assert groups(decided) == [{n} for n in range(n_rows)]
+
+
+@WINDOW
+def test_who_is_suppressed_is_in_no_box(kind: Any) -> None:
+    rows = stream([(20, "a"), (30, "a"), (40, "a")], policy(2, 1))
+    decided = before_the_end(kind(), rows)
+    assert outcomes(decided) == {0: "suppressed", 1: "suppressed"}
+    assert decided.boxes.tolist() == [-1, -1]
+    assert len(decided.lo) == 0
 
 
 @WINDOW
@@ -176,6 +256,71 @@ def test_the_end_is_an_instant_of_its_own(kind: Any) -> None:
 def test_a_delay_is_needed(kind: Any) -> None:
     with pytest.raises(UnsupportedError, match=rf"'{kind.name}' holds rows, and neither"):
         stream([(20, "a")], Policy(KAnonymity(2))).start(kind())
+
+
+@WINDOW
+def test_a_table_that_is_no_stream_is_refused(kind: Any) -> None:
+    with pytest.raises(UnsupportedError, match="never knows all of its rows"):
+        kind(capacity=9).check(Policy(KAnonymity(2), window="all"))
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def persons(n: int, promise: Policy, home: float = 50.0) -> Stream:
+    """Rows of different people, one second apart."""
+    rows = stream([(home, number) for number in range(n)], promise)
+    return replace(rows, codes=rows.codes._replace(times=np.arange(n, dtype=float)))
+
+
+@pytest.mark.parametrize("delay", [254, 255, 256, 257])
+def test_all_rows_of_a_delay_have_room_and_the_one_that_comes(delay: int) -> None:
+    """The first row is still what it was when the last one of its delay comes in its batch."""
+    far = [(90.0 + n % 7, n) for n in range(1, delay)]
+    rows = stream([(10.0, 0), *far, (12.0, delay), *far], policy(2, delay))
+    decided = before_the_end(Fads(), rows)
+    assert groups(decided)[0] == {0, delay}
+    assert sides(decided, 0) == [(10.0, 12.0)]
+
+
+def test_a_large_batch_needs_no_more_room_than_the_delay() -> None:
+    rows = persons(3_000, policy(2, 20))
+    engine = rows.start(Fads())
+    engine.push(rows.codes)
+    assert len(engine.state.held.rows) == held.SMALLEST
+
+
+def test_a_search_passes_over_few_rows_that_have_left() -> None:
+    """Rows that leave leave holes in the columns, which are closed before a search."""
+    rows = crowd(1_000, 1_000, policy(3, 200))
+    engine = rows.start(Fads(kept=0))
+    for begin in range(0, 1_000, 50):
+        engine.push(batch(rows.codes, begin, begin + 50))
+        marks = engine.state.columns.marks
+        # Since the last search, one group has left.
+        assert (marks["n_holes"] - 3) * held_columns.DENSE <= marks["n"]
+
+
+@pytest.mark.parametrize("delay", [Delay(rows=1_200), Delay(seconds=1_200.0)])
+def test_the_table_of_people_is_at_most_half_full(delay: Delay) -> None:
+    """However many are held: a fuller one is searched for longer, and a full one for ever."""
+    rows = persons(1_200, Policy(KAnonymity(2), delay=delay))
+    engine = rows.start(Fads())
+    for begin in range(0, 1_200, 300):
+        engine.push(batch(rows.codes, begin, begin + 300))
+        people = engine.state.counter["count"] > 0
+        assert np.count_nonzero(people) == engine.n_held == begin + 300
+        assert np.mean(people) <= 0.5
+
+
+@pytest.mark.parametrize("delay", [None, Delay(rows=5_000)])
+def test_the_table_of_people_is_as_large_as_a_capacity_needs(delay: Delay | None) -> None:
+    rows = persons(2_000, Policy(KAnonymity(2), delay=delay))
+    small, large = (rows.start(Fads(capacity=capacity)) for capacity in (20, 2_000))
+    small.push(rows.codes)
+    large.push(rows.codes)
+    assert len(small.state.counter) <= 128
+    assert len(large.state.counter) >= 2 * 2_000
 
 
 # -- reuse -----------------------------------------------------------------------------------------
@@ -223,6 +368,47 @@ def test_a_covered_row_never_forms_a_group_unless_losses_are_compared(kind: Any)
     }  # fmt: skip
     compared = before_the_end(kind(**ALONE, reuse="best"), rows)
     assert groups(compared) == [{0, 1}, {2, 3}]
+
+
+@WINDOW
+def test_a_single_kept_group_is_compared_as_well(kind: Any) -> None:
+    rows = stream([(20, "a"), (40, "b"), (30, "t"), (90, "n")], policy(2, 1))
+    decided = before_the_end(kind(**ALONE, reuse="best"), rows)
+    assert outcomes(decided) == {0: "group", 1: "group", 2: "reuse"}
+
+
+@WINDOW
+def test_a_single_kept_group_is_the_last_resort_as_well(kind: Any) -> None:
+    """Row 2 has no company, and there is no new group around it."""
+    rows = stream([(20, "a"), (40, "b"), (30, "t"), (30, "t")], policy(2, 1))
+    decided = before_the_end(kind(kept=50), rows)
+    assert outcomes(decided) == {0: "group", 1: "group", 2: "reuse"}
+
+
+@WINDOW
+def test_others_that_are_covered_dont_leave_in_place_of_the_row_that_is_due(kind: Any) -> None:
+    rows = [(20, "a"), (40, "b"), (99, "w"), (98, "x"), (30, "y"), (31, "z")]
+    decided = before_the_end(kind(kept=50), stream(rows, policy(2, 3)))
+    assert outcomes(decided) == dict.fromkeys(range(4), "group")
+    assert groups(decided) == [{0, 1}, {2, 3}]
+
+
+@pytest.mark.parametrize("kind", [Idea, KVarp, Iot])
+@pytest.mark.parametrize(("threshold", "outcome"), [(0.25, "suppressed"), (0.26, "reuse")])
+def test_a_group_is_kept_if_it_loses_less_than_the_threshold(
+    kind: Any, threshold: float, outcome: str
+) -> None:
+    rows = stream([(0, "a"), (25, "b"), (10, "c"), (10, "c")], policy(2, 1))
+    decided = before_the_end(kind(**ALONE, threshold=threshold), rows)
+    assert decided.loss[0] == 0.25
+    assert outcomes(decided)[2] == outcome
+
+
+@pytest.mark.parametrize("kind", [Idea, KVarp, Iot])
+def test_without_an_age_a_group_is_never_too_old(kind: Any) -> None:
+    rows = stream([(20, "a"), (20, "b"), *[(20, "c")] * 60], policy(2, 1))
+    decided = before_the_end(kind(**ALONE, threshold=1.0, age=None), rows)
+    assert list(outcomes(decided).values()) == ["group"] * 2 + ["reuse"] * 59
 
 
 @WINDOW

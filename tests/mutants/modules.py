@@ -56,12 +56,18 @@ TESTS: dict[str, tuple[str, ...]] = {
     # Deadlines, rows that are due, held rows, kept groups.
     "engine/deadlines.py": (
         *_DUE_ROWS,
-        "tests/algorithms/test_against_a_window.py"
-        "::test_a_row_must_not_be_held_for_longer_than_its_window",
+        "tests/algorithms/test_against_a_window.py",
+        "tests/algorithms/test_by_count.py::test_a_capacity_without_room_for_a_group_is_refused",
+        "tests/algorithms/test_castle.py"
+        "::test_a_subject_that_comes_again_is_refused_where_rows_are_counted",
         "tests/engine/rtree/test_engine.py"
         "::test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay",
     ),
-    "engine/on_deadline.py": _DUE_ROWS,
+    "engine/on_deadline.py": (
+        *_DUE_ROWS,
+        "tests/algorithms/test_fads_by_index.py",
+        "tests/algorithms/test_fast.py",
+    ),
     "engine/groups.py": ("tests/engine/test_groups.py", *_DUE_ROWS),
     "engine/kernels/held.py": (
         f"{_KERNELS}held_and_kept_groups.py",
@@ -69,7 +75,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         *_DUE_ROWS,
     ),
     "engine/kernels/kept_groups.py": (f"{_KERNELS}held_and_kept_groups.py", *_DUE_ROWS),
-    "engine/kernels/joins.py": _DUE_ROWS,
+    "engine/kernels/joins.py": (f"{_KERNELS}joins.py", *_DUE_ROWS),
     # What leaves.
     "arrow/hold.py": ("tests/arrow/test_hold.py", "tests/arrow/test_release.py"),
     "arrow/order.py": ("tests/arrow/test_order.py", "tests/arrow/test_release.py"),

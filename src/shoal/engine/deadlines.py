@@ -135,7 +135,7 @@ def check_bound(name: str, policy: Policy, capacity: int, unbounded: str) -> Non
             f"'{name}' {unbounded}",
             fix="Set policy.delay, for example { rows = 10000 }, or algorithm.capacity",
         )
-    fewest = max(policy.k, *(criterion.needed for criterion in policy.diversity), 1)
+    fewest = max([policy.k, *(criterion.needed for criterion in policy.diversity)])
     if capacity and capacity + 1 < fewest:
         raise UnsupportedError(
             f"'{name}' with a capacity of {capacity:,} rows never has the "
@@ -225,10 +225,12 @@ class HoldingEngine(BoxEngine):
 
     def _grow(self, larger: Held) -> None:
         """Switch to a larger ring. (A row has two counter entries: in its place, and overall.)"""
-        # A table that is larger than it need be is hit at random where no cache reaches.
-        n_rows = 0 if self._counts_rows else min(len(larger.rows), self._most_held)
-        entries = counter.grown(self.state.counter, 2 * n_rows) if n_rows else self.state.counter
-        self.state = self.state._replace(held=larger, counter=entries)
+        self.state = self.state._replace(held=larger)
+        if not self._counts_rows:
+            # A table that is larger than it need be is hit at random where no cache reaches.
+            n_rows = min(len(larger.rows), self._most_held)
+            roomier = counter.grown(self.state.counter, 2 * n_rows)
+            self.state = self.state._replace(counter=roomier)
 
     def _push(self, codes: Codes, out: Out) -> None:
         if self._counts_rows:
@@ -270,8 +272,8 @@ def next_event(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) ->
         cursor["just_put"][0] = False
         cursor["has_come"][0] = deadlines.seconds > 0.0
         if deadlines.rows > 0 and marks["oldest"][0] == marks["upcoming"][0] - 1 - deadlines.rows:
+            # The row that came is still the last one in the row count.
             timed = not np.isnan(times[cursor["upcoming"][0] - 1])
-            out.progress["published"][0] = marks["upcoming"][0] - 1
             out.progress["published_s"][0] = marks["now"][0] if timed else np.nan
             return marks["oldest"][0]
     if batch.now > marks["now"][0]:
@@ -308,13 +310,13 @@ def next_event(rows: Held, deadlines: Deadlines, batch: InputBatch, out: Out) ->
 def overfull(rows: Held, capacity: int, out: Out) -> bool:
     """Return whether more rows are held than ``capacity`` (0: any number), since one has arrived.
 
-    If so, decisions are as of the arrival of that row. The caller must decide one at least.
+    If so, decisions are as of the arrival of that row, which is the last one in the row count. The
+    caller must decide one at least.
     """
     marks = rows.marks
     if capacity == 0 or marks["n_rows"][0] <= capacity:
         return False
     time = rows.rows["time"][wrap(marks["upcoming"][0] - 1, len(rows.rows))]
-    out.progress["published"][0] = marks["upcoming"][0] - 1
     out.progress["published_s"][0] = np.nan if np.isnan(time) else marks["now"][0]
     return True
 

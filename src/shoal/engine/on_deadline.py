@@ -269,7 +269,7 @@ def _reuse(
     rules: OnDeadlineRules, state: OnDeadlineState, due: int, loss: float, least: int, out: Out
 ) -> bool:
     """Let a row join a kept group, with others as its company; return whether it could."""
-    candidates = np.full(1, due)
+    candidates = np.array([due])
     if least != ALONE:
         # The row that is due comes first, then the others, oldest first.
         others = positions_of(state.held)

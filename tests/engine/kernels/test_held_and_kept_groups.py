@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 from shoal import Policy, Quasi, Range, Schema, Sensitive
 from shoal.engine import Space
-from shoal.engine.kernels import held, kept_groups
+from shoal.engine.kernels import held, kept_groups, recent_rows
 from shoal.engine.kernels.arrays import power_of_two
 from shoal.engine.kernels.boxes import Box
 from shoal.spec.policy import (
@@ -57,6 +60,46 @@ def test_a_ring_grows_with_rows_around_its_end() -> None:
     assert larger.lo[3:6, 0].tolist() == [3.0, 4.0, 5.0]
     assert larger.marks == ring.marks
     assert (larger.rows["cluster"] >= 0).sum() == 3
+
+
+def test_what_has_left_is_held_no_more_even_if_its_place_is_taken() -> None:
+    ring = held.empty(1, 1, 4)
+    for i in range(4):
+        put(ring, float(i))
+    for i in range(2):
+        held.forget(ring, i)
+    put(ring, 4.0)
+    assert [bool(held.is_held(ring, position)) for position in range(5)] == [False] * 2 + [True] * 3
+
+
+def test_a_row_that_comes_is_the_last_of_its_cluster() -> None:
+    """Whatever row had its place before."""
+    ring = held.empty(1, 1, 4)
+    ring.rows["following"] = 7
+    put(ring, 1.0)
+    assert ring.rows["following"][0] == -1
+
+
+def test_a_window_ends_with_the_latest_row() -> None:
+    for rows, expected in [(0, -1), (1, 3), (2, 3)]:
+        ring = held.empty(1, 1, 4, window=rows)
+        ring = ring._replace(recent=recent_rows.with_room_for(ring.recent, 0, 3))
+        for i in range(3):
+            put(ring, float(i))
+        assert held.window_of(ring) == expected
+
+
+def test_rows_are_copied_out_of_the_ring_with_what_they_lack() -> None:
+    ring = held.empty(2, 1, 4)
+    for gaps, subject in [(5, 11), (0, 12), (6, 13)]:
+        lo, hi = np.array([1.0, gaps]), np.array([2.0, gaps])
+        held.put(ring, held.Arrival(lo, hi, subject, np.array([subject + 10]), 0.0, gaps), 0)
+    rows = held.gather(ring, np.array([2, 0]))
+    assert rows.gaps.tolist() == [6, 5]
+    assert rows.subjects.tolist() == [13, 11]
+    assert rows.sensitive.tolist() == [[23], [21]]
+    assert rows.lo.tolist() == [[1.0, 1.0], [6.0, 5.0]]
+    assert rows.hi.tolist() == [[2.0, 2.0], [6.0, 5.0]]
 
 
 def keep(
@@ -144,6 +187,38 @@ def test_members_are_stored_only_where_one_more_row_can_break_a_promise() -> Non
     ]:
         ring = kept_groups.empty(1, 1, 1, Space(SCHEMA, Policy(*criteria)).limits)
         assert (ring.subject.shape[1] > 0) == stored
+
+
+def test_who_joined_counts_as_a_member_with_their_value() -> None:
+    space = Space(SCHEMA, Policy(EntropyLDiversity(1.5, "s")))
+    ring = kept_groups.empty(1, 1, 1, space.limits)
+    keep(ring, 1.0, 0, [5, 6])
+    for subject in range(5):
+        assert found(ring, space, 1.0, 5) == [0]
+        kept_groups.reuse(ring, 0, 20 + subject, np.array([5]))
+    assert ring.subject[0, :7].tolist() == [0, 1, 20, 21, 22, 23, 24]
+    assert ring.sensitive[0, :7, 0].tolist() == [5, 6, 5, 5, 5, 5, 5]
+    assert found(ring, space, 1.0, 5) == []
+    assert found(ring, space, 1.0, 6) == [0]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "most"),
+    [
+        ([EntropyLDiversity(2.0, "s")], 4 * 2),
+        ([KAnonymity(5), EntropyLDiversity(2.0, "s")], 4 * 5),
+        ([KAnonymity(2), BasicLikeness(3.0, attribute="s")], 64),
+        ([KAnonymity(20), BasicLikeness(3.0, attribute="s")], 4 * 20),
+    ],
+)
+def test_a_group_is_kept_up_to_four_times_the_fewest_people(criteria: Any, most: int) -> None:
+    """And up to 64 where groups are measured, since most of these are far larger."""
+    measured = any(isinstance(criterion, BasicLikeness) for criterion in criteria)
+    policy = Policy(*criteria, window=Window(rows=500) if measured else None)
+    for size, kept in [(most, 1), (most + 1, 0)]:
+        ring = kept_groups.empty(2, 1, 1, Space(SCHEMA, policy).limits)
+        keep(ring, 1.0, 0, [5, 6] * (size // 2) + [5] * (size % 2))
+        assert ring.marks["n_kept"][0] == kept
 
 
 def test_where_groups_are_measured_larger_ones_are_kept() -> None:

@@ -276,9 +276,12 @@ def test_a_large_batch_needs_no_room_for_leaves_beyond_the_capacity(name: str) -
 
 
 @FAMILY
-def test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay(name: str) -> None:
-    """While a row comes, one more than that is held."""
-    run = engine(name, 3, delay=Delay(rows=255), **knobs_of(name))
+@pytest.mark.parametrize("bound", [{"delay": Delay(rows=255)}, {"capacity": 255}])
+def test_a_large_batch_has_room_for_a_leaf_of_each_row_of_the_delay(
+    name: str, bound: dict[str, Any]
+) -> None:
+    """While a row comes, one more than that is held, and one more than the capacity."""
+    run = engine(name, 3, **bound, **knobs_of(name))
     run.push(codes([(n % 101, 7) for n in range(700)]))
     assert run.n_held <= 255 + 1 < len(run.state.tree.loss) == 512
     check_whole(run)
