@@ -162,6 +162,14 @@ def test_without_a_trace_groups_are_unknown(maybe: World) -> None:
     assert not maybe.report(trace=False)[L].detail.startswith("the rows of every box")
 
 
+@pytest.mark.parametrize(("name", "row"), [("age", 4), ("city", 1)])
+def test_gaps_in_one_column_are_enough_for_boxes_not_to_be_groups(name: str, row: int) -> None:
+    w = world()
+    w.missing, w.schema = "maybe", EACH_ROW
+    w.shown(row)[name] = None
+    assert verdicts(w, trace=False)[K] == "unverifiable"
+
+
 def test_without_gaps_in_the_output_boxes_are_groups_again() -> None:
     w = world()
     w.missing, w.schema = "maybe", EACH_ROW
