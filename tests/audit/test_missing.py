@@ -112,6 +112,15 @@ def a_group_of_one_value(w: World) -> None:
     w.shown(9)["disease"] = w.original[9]["disease"] = "flu"
 
 
+def test_one_row_shows_what_its_group_lacks_in_whatever_place(maybe: World) -> None:
+    """Of group 0 only row 1 is in the output, as its first row; it lacks its city."""
+    for row in (0, 2):
+        maybe.line(row)["seq"] = None
+    maybe.shown(5)["city"] = "North"
+    words = "1 reuses have a label where the group they join has none"
+    assert maybe.report()["grouping"].detail == words
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

@@ -282,6 +282,17 @@ def test_three_groups_are_named() -> None:
     assert _named(np.arange(4)) == "groups 0, 1, 2, …"
 
 
+def test_the_first_box_of_the_output_is_another_one_as_well(world: World) -> None:
+    """Row 5 has the box of group 0, and is said to join group 1."""
+    world.line(5)["group"] = 1
+    assert said(world, "grouping") == "1 reuses have another box than the group they join"
+
+
+def test_a_reuse_without_a_moment_isnt_known_to_follow_its_group(world: World) -> None:
+    world.line(5)["published"] = None
+    assert said(world, "grouping") == "1 reuses join a group before it was released"
+
+
 @pytest.mark.parametrize("group", [1, 3, 4])
 def test_a_group_that_was_never_released_is_missed_wherever_its_number_is(
     world: World, group: int
