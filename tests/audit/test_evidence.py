@@ -215,4 +215,3 @@ def test_the_first_row_of_a_stream_is_a_moment_like_any_other(world: World) -> N
         world.line(row).update(published=0, published_s=0.0)
     groups = evidence(world).classes[1]
     assert groups.ends_moment[: groups.n_first[0]].tolist() == [False, False, True]
-    assert world.report()["grouping"].verdict == "kept"

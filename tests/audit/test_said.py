@@ -288,6 +288,12 @@ def test_the_first_box_of_the_output_is_another_one_as_well(world: World) -> Non
     assert said(world, "grouping") == "1 reuses have another box than the group they join"
 
 
+def test_a_group_may_be_released_when_the_first_row_comes(world: World) -> None:
+    for row in (0, 1, 2):
+        world.line(row).update(published=0, published_s=0.0)
+    assert world.report()["grouping"].verdict == "kept"
+
+
 def test_a_reuse_without_a_moment_isnt_known_to_follow_its_group(world: World) -> None:
     world.line(5)["published"] = None
     assert said(world, "grouping") == "1 reuses join a group before it was released"
