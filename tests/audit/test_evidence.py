@@ -94,6 +94,27 @@ def test_subjects_are_those_of_the_trace(world: World) -> None:
     assert len(set(evidence(world, trace=False).subjects.tolist())) == 8
 
 
+@pytest.mark.parametrize("row", [3, 5])
+def test_the_first_line_of_the_trace_names_its_subject_too(world: World, row: int) -> None:
+    line = world.line(row)
+    world.trace.remove(line)
+    world.trace.insert(0, line)
+    subjects = evidence(world).subjects
+    assert subjects[world.line(3)["seq"]] == subjects[world.line(5)["seq"]]  # both are dan
+
+
+@pytest.mark.parametrize("n_lines", [1, 2, 3])
+@pytest.mark.parametrize("from_the_end", [False, True])
+def test_rows_without_a_line_are_of_different_subjects(
+    world: World, n_lines: int, from_the_end: bool
+) -> None:
+    """Wherever they are in the output, and however few lines there are."""
+    lines = [line for line in world.trace if line["seq"] is not None and line["row"] != 5]
+    world.trace = lines[::-1][:n_lines] if from_the_end else lines[:n_lines]
+    subjects = evidence(world).subjects
+    assert len(set(subjects.tolist())) == len(world.published)
+
+
 def test_a_row_without_a_line_is_of_a_subject_of_its_own(world: World) -> None:
     world.published.append(dict(world.published[0]))
     found = evidence(world)
@@ -134,3 +155,63 @@ def test_a_suppressed_row_is_in_no_group_wherever_its_line_is(world: World, plac
     line["seq"] = len(world.published)
     world.published.append(dict(world.published[0]))
     assert np.flatnonzero(~evidence(world).in_group).tolist() == [line["seq"]]
+
+
+@pytest.mark.parametrize(
+    ("positions", "expected"),
+    [(None, [0, 9, 10, -1, -1]), ([10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 12], [3, 1, 0, -1, -1])],
+)
+def test_rows_are_located_in_the_original(
+    world: World, positions: list[int] | None, expected: list[int]
+) -> None:
+    found = evidence(world)
+    found.original = pa.Table.from_pylist(world.original)
+    found.original_rows = None if positions is None else np.array(positions)
+    assert found.located(np.array([0, 9, 10, 11, -1])).tolist() == expected
+
+
+def test_rows_are_nowhere_in_an_empty_original(world: World) -> None:
+    found = evidence(world)
+    found.original = pa.Table.from_pylist(world.original).slice(0, 0)
+    for positions in (None, np.array([], dtype=np.int64)):
+        found.original_rows = positions
+        assert found.located(np.array([0, -1])).tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"outcome": "suppressed"}, {"outcome": "suppressed", "group": None}, {"group": None}]
+)
+def test_a_group_has_the_rows_that_were_released_in_it_or_joined(
+    world: World, wrong: dict[str, object]
+) -> None:
+    """What is wrong with such a line is said elsewhere."""
+    world.append({}, **{"outcome": "reuse", "group": 0} | wrong)
+    groups = evidence(world).classes[1]
+    assert groups.number.tolist() == [0, 1, 2]
+    assert groups.rows.tolist() == [0, 1, 2, 5, 3, 4, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "apart"),
+    [
+        ({"window": 12}, {"window": 12}, False),
+        ({"window": 12}, {"window": 13}, True),
+        ({"published_s": None}, {"published_s": None}, False),
+        ({"published_s": 1.0}, {"published_s": None}, True),
+    ],
+)
+def test_what_tells_one_moment_from_another(
+    world: World, one: dict[str, object], other: dict[str, object], apart: bool
+) -> None:
+    """A tick and the row after it differ in their windows alone."""
+    for change in (one, other):
+        world.append({}, group=0, outcome="reuse", **{"published": 20, "published_s": 2.0} | change)
+    groups = evidence(world).classes[1]
+    assert groups.ends_moment[groups.n_first[0] : groups.starts[1]].tolist() == [True, apart, True]
+
+
+def test_the_first_row_of_a_stream_is_a_moment_like_any_other(world: World) -> None:
+    for row in (0, 1, 2):
+        world.line(row).update(published=0, published_s=0.0)
+    groups = evidence(world).classes[1]
+    assert groups.ends_moment[: groups.n_first[0]].tolist() == [False, False, True]

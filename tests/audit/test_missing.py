@@ -112,6 +112,15 @@ def a_group_of_one_value(w: World) -> None:
     w.shown(9)["disease"] = w.original[9]["disease"] = "flu"
 
 
+def test_one_row_shows_what_its_group_lacks_in_whatever_place(maybe: World) -> None:
+    """Of group 0 only row 1 is in the output, as its first row; it lacks its city."""
+    for row in (0, 2):
+        maybe.line(row)["seq"] = None
+    maybe.shown(5)["city"] = "North"
+    words = "1 reuses have a label where the group they join has none"
+    assert maybe.report()["grouping"].detail == words
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -160,6 +169,14 @@ def test_without_a_trace_groups_are_unknown(maybe: World) -> None:
     assert k.detail.startswith("every row matches at least 2 rows, but which rows are a group")
     assert k.figures["fewest_matching_rows"] == 4
     assert not maybe.report(trace=False)[L].detail.startswith("the rows of every box")
+
+
+@pytest.mark.parametrize(("name", "row"), [("age", 4), ("city", 1)])
+def test_gaps_in_one_column_are_enough_for_boxes_not_to_be_groups(name: str, row: int) -> None:
+    w = world()
+    w.missing, w.schema = "maybe", EACH_ROW
+    w.shown(row)[name] = None
+    assert verdicts(w, trace=False)[K] == "unverifiable"
 
 
 def test_without_gaps_in_the_output_boxes_are_groups_again() -> None:

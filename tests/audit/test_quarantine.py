@@ -81,6 +81,7 @@ def test_what_is_wrong_depends_on_the_policy() -> None:
     verdict = judge({}, ahead=60.0)
     assert verdict.verdict == "unverifiable"
     assert "why 1 rows are called quarantined can't be told" in verdict.detail
+    assert verdict.figures["n_unexplained"] == 1
 
 
 def test_a_value_that_is_compared_by_place_must_be_there() -> None:

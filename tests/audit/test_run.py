@@ -112,14 +112,16 @@ def test_no_delay_was_promised(world: World) -> None:
     assert "delay" not in verdicts(world)
 
 
-def test_the_last_bit_of_a_large_time_is_not_a_delay(world: World) -> None:
+@pytest.mark.parametrize(("n", "verdict"), [(1, "kept"), (4, "kept"), (5, "broken")])
+def test_the_last_bits_of_a_large_time_are_not_a_delay(world: World, n: int, verdict: str) -> None:
+    """Each of the two times may be off by two of its last places."""
     for line in world.trace:
         for name in ("arrived_s", "published_s"):
             if line[name] is not None:
                 line[name] += 1_700_000_000.123
     line = world.line(3)
-    line["published_s"] = float(np.nextafter(line["arrived_s"] + 40.0, np.inf))
-    assert verdicts(world)["delay"] == "kept"
+    line["published_s"] = line["arrived_s"] + 40.0 + n * float(np.spacing(line["arrived_s"]))
+    assert verdicts(world)["delay"] == verdict
 
 
 def test_a_criterion_without_a_checker_is_unverifiable(world: World) -> None:
@@ -176,6 +178,11 @@ def test_a_suppressed_row_that_should_be_shown_is_missed(rooted: World) -> None:
     rooted.line(6)["seq"] = None
     rooted.published.pop()
     assert rooted.broken() == {"suppression"}
+
+
+def test_a_suppressed_row_beyond_the_end_of_the_output_says_nothing(rooted: World) -> None:
+    rooted.published.pop()
+    assert rooted.broken() == {"conservation"}
 
 
 def test_a_group_at_the_root_is_a_group_all_the_same(world: World) -> None:
@@ -264,8 +271,12 @@ def test_the_order_of_the_trace_does_not_matter(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("numeric", "exact"), ("suppressed", "shown"), ("original_rows", [1])]
-)
+    ("option", "value"),
+    [
+        ("numeric", "exact"), ("suppressed", "shown"), ("original_rows", [1]),
+        ("order", "sorted"), ("loss", "entropy"),
+    ],
+)  # fmt: skip
 def test_wrong_options_are_refused(world: World, option: str, value: object) -> None:
     world.options[option] = value
     with pytest.raises(ParameterError, match=option):
@@ -364,6 +375,40 @@ def test_reuses_that_left_with_few_people_are_counted_and_said_to_be_found(world
     assert "reads off" not in found.detail
 
 
+def n_with_few(world: World) -> object:
+    return world.report()["grouping"].figures["n_reuses_with_few"]
+
+
+@pytest.mark.parametrize(("k", "n"), [(3, 0), (4, 1)])
+@pytest.mark.parametrize("seconds", [70.0, None])
+def test_k_people_at_a_moment_arent_few(
+    world: World, k: int, n: int, seconds: float | None
+) -> None:
+    """Rows 9 and 10 leave when row 5 does, so that these are three people."""
+    world.criteria = [KAnonymity(k)]
+    for row in (5, 9, 10):
+        world.line(row).update(published=7, published_s=seconds)
+    assert n_with_few(world) == n
+
+
+def test_a_reuse_is_counted_in_every_place(world: World) -> None:
+    first, reuse = world.line(1), world.line(5)
+    world.published[0], world.published[5] = world.published[5], world.published[0]
+    first["seq"], reuse["seq"] = 5, 0
+    assert n_with_few(world) == 1
+
+
+def test_suppressed_rows_are_no_people_to_leave_with(rooted: World) -> None:
+    rooted.line(6).update(published=7, published_s=70.0)
+    assert n_with_few(rooted) == 1
+
+
+def test_where_nothing_is_in_the_output_no_reuse_is_with_few(world: World) -> None:
+    for line in world.trace:
+        line["seq"] = None
+    assert n_with_few(world) == 0
+
+
 @pytest.mark.parametrize(
     "options", [{"pseudonym": True}, {"time": 5.0}, {"rotate": 5.0}, {"count": "all of them"}]
 )
@@ -388,4 +433,5 @@ def test_what_z_anonymity_cant_mean_is_refused(wrong: dict[str, object]) -> None
     right = {"count": "residual", "pseudonym": False, "rotate": None, "time": None}
     with pytest.raises((JobError, ParameterError)):
         _check_cells(policy, **right | wrong)  # type: ignore[arg-type]
-    _check_cells(policy, "residual", pseudonym=True, rotate=60.0, time=0.0)
+    for rotate in (60.0, 0.5):
+        _check_cells(policy, "residual", pseudonym=True, rotate=rotate, time=0.0)

@@ -15,7 +15,7 @@ from shoal.audit.grouping import _named
 from shoal.spec.criteria import BasicLikeness, KAnonymity
 from shoal.spec.hierarchy import Range
 from shoal.spec.policy import Window
-from shoal.spec.schema import Schema, Sensitive
+from shoal.spec.schema import Quasi, Schema, Sensitive
 from tests.audit import test_breaks as breaks
 from tests.audit.world import SCHEMA, World
 
@@ -201,6 +201,63 @@ def test_a_column_that_is_missing_hides_no_other(world: World) -> None:
     assert said(world, "cover") == "in 1 rows column visits isn't as in the original"
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"trace": False}, "what the boxes hide needs a trace to be seen"),
+        ({"trace": False, "original": False}, "what the boxes hide needs a trace to be seen"),
+        ({"original": False}, "what the boxes hide needs the original to be seen"),
+    ],
+)
+def test_what_is_needed_to_see_the_cover_is_named(
+    world: World, given: dict[str, bool], words: str
+) -> None:
+    assert world.report(**given)["cover"].detail == words
+
+
+def test_every_row_that_was_published_in_two_boxes_is_counted(world: World) -> None:
+    """Rows 0 and 1 leave again; row 5 leaves again in the same box."""
+    for row, city in ((0, "Any"), (1, "Any"), (5, "North")):
+        world.published.append({**world.shown(row), "city": city})
+        world.trace.append({**world.line(row), "seq": len(world.published) - 1})
+    assert said(world, "cover") == "2 rows were published with more than one box"
+
+
+def test_subjects_that_are_bytes_are_compared_as_the_trace_writes_them(world: World) -> None:
+    for row in world.original:
+        row["person"] = row["person"].encode()
+    for line in world.trace:
+        line["subject"] = line["subject"].encode().hex()
+    assert said(world, "cover") == "each of 8 published rows covers its original"
+    world.original[0]["person"] = b"zoe"
+    assert said(world, "cover") == ("in 1 lines the trace names another subject than the original")
+
+
+@pytest.mark.parametrize(
+    ("domain", "published", "original", "alike"),
+    [
+        (Range(0, 999), "7.5", "75e-1", True),
+        (None, "7.5", "75e-1", False),
+        (None, "flu", "flu ", True),
+        (None, "flu", "gout", False),
+    ],
+)
+def test_what_one_value_is_depends_on_whether_it_is_a_number(
+    world: World, domain: Range | None, published: str, original: str, alike: bool
+) -> None:
+    world.schema = Schema(
+        "person", SCHEMA.quasi, sensitive=[Sensitive("disease", domain)], keep=["visits"], time="at"
+    )
+    for table, value in ((world.published, published), (world.original, original)):
+        for row in table:
+            row["disease"] = value
+    world.criteria, world.window = [KAnonymity(2), BasicLikeness(9.0)], Window(rows=100)
+    other = "in 8 rows column disease isn't as in the original"
+    assert said(world, "cover") == (
+        "each of 8 published rows covers its original" if alike else other
+    )
+
+
 @pytest.mark.parametrize("domain", [None, Range(0, 999)])
 def test_values_in_another_spelling_are_the_same_where_shares_are_compared(
     world: World, domain: Range | None
@@ -223,3 +280,71 @@ def test_values_in_another_spelling_are_the_same_where_shares_are_compared(
 def test_three_groups_are_named() -> None:
     assert _named(np.arange(3)) == "groups 0, 1, 2"
     assert _named(np.arange(4)) == "groups 0, 1, 2, …"
+
+
+def test_the_first_box_of_the_output_is_another_one_as_well(world: World) -> None:
+    """Row 5 has the box of group 0, and is said to join group 1."""
+    world.line(5)["group"] = 1
+    assert said(world, "grouping") == "1 reuses have another box than the group they join"
+
+
+def test_a_group_may_be_released_when_the_first_row_comes(world: World) -> None:
+    for row in (0, 1, 2):
+        world.line(row).update(published=0, published_s=0.0)
+    assert world.report()["grouping"].verdict == "kept"
+
+
+def test_a_reuse_without_a_moment_isnt_known_to_follow_its_group(world: World) -> None:
+    world.line(5)["published"] = None
+    assert said(world, "grouping") == "1 reuses join a group before it was released"
+
+
+@pytest.mark.parametrize("group", [1, 3, 4])
+def test_a_group_that_was_never_released_is_missed_wherever_its_number_is(
+    world: World, group: int
+) -> None:
+    numbers = {0: 0, 1: 2, 2: 3}
+    for line in world.trace:
+        if line["group"] is not None:
+            line["group"] = numbers[line["group"]]
+    world.line(5)["group"] = group
+    words = "1 reuses join a group that was never released"
+    assert (words in said(world, "grouping")) == (group not in numbers.values())
+
+
+def test_a_group_that_isnt_in_the_output_lacks_no_label(world: World) -> None:
+    """Nothing is known of the box of group 2, which the reuse is said to join."""
+    world.line(10)["seq"], world.line(9)["seq"] = 8, 9
+    world.line(5).update(group=2, published=10, published_s=100.0)
+    assert said(world, "grouping") == "the trace doesn't fit the output row by row"
+
+
+@pytest.mark.parametrize("reuse", [True, None])
+def test_reuses_are_found_where_the_job_keeps_no_group(world: World, reuse: bool | None) -> None:
+    world.options["reuse"] = reuse
+    assert world.report()["grouping"].verdict == "kept"
+    world.options["reuse"] = False
+    words = "1 rows are called reuses, and the job keeps no group for reuse"
+    assert said(world, "grouping") == words
+    assert world.broken() == {"grouping"}
+
+
+def test_a_row_after_the_end_of_the_original_is_of_no_row_of_the_input(world: World) -> None:
+    world.original.pop()
+    assert said(world, "cover") == "1 published rows are of no row of the input"
+
+
+def test_times_that_are_text_are_compared_as_times_where_they_are_labels(world: World) -> None:
+    world.schema = Schema(
+        "person",
+        [*SCHEMA.quasi, Quasi("at", Range(0, 200, step=50))],
+        sensitive=SCHEMA.sensitive,
+        keep=["visits"],
+        time="at",
+    )
+    world.published = [{**row, "at": "[0, 100]"} for row in world.published]
+    for row in world.original:
+        row["at"] = f"1970-01-01T00:{row['at'] // 60:02.0f}:{row['at'] % 60:02.0f}Z"
+    assert said(world, "cover") == "each of 8 published rows covers its original"
+    world.shown(5)["at"] = "[100, 150]"
+    assert said(world, "cover") == "in 1 rows column at doesn't cover the original"

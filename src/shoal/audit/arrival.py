@@ -56,7 +56,8 @@ def check(evidence: Evidence) -> Verdict | None:
             flaws.append(f"{n_mistimed:,} rows have another time of arrival than the original")
         kept.append(f"each of {n_compared:,} rows arrived at the time that the original has")
     if trace.is_sharded:
-        n_foreign = int(np.count_nonzero((trace.group >= 0) & (_shard_of(trace) != trace.shard)))
+        foreign = (trace.group >= 0) & (trace.group % GROUP_STRIDE != trace.shard)
+        n_foreign = int(np.count_nonzero(foreign))
         if n_foreign:
             flaws.append(f"{n_foreign:,} rows are in groups that another shard numbered")
         n_mixed = _n_mixed(evidence, trace)
@@ -73,10 +74,9 @@ def _n_mistimed(evidence: Evidence, trace: Trace) -> tuple[int, int, int]:
     Each shard has a latest time of its own, which may have come from other shards' rows when it
     began; so with several of them a time may lie between the latest of the shard and of all.
     """
-    lines = np.flatnonzero((trace.outcome != QUARANTINED) & (trace.row >= 0))
-    lines = lines[np.argsort(trace.row[lines], kind="stable")]
-    at = evidence.located(trace.row[lines])
-    lines, at = lines[at >= 0], at[at >= 0]
+    lines, at = _arrived(evidence, trace)
+    order = np.argsort(trace.row[lines], kind="stable")
+    lines, at = lines[order], at[order]
     time = seconds(take(column(evidence.original, str(evidence.schema.time)), at))
     latest = np.fmax(np.fmax.accumulate(time) if len(time) else time, evidence.since)
     least = latest
@@ -92,9 +92,11 @@ def _n_mistimed(evidence: Evidence, trace: Trace) -> tuple[int, int, int]:
     return int(np.count_nonzero(wrong)), int(np.count_nonzero(unknown)), len(lines)
 
 
-def _shard_of(trace: Trace) -> NDArray[np.int64]:
-    """Return the shard that numbered the group of each line."""
-    return np.where(trace.group >= 0, trace.group % GROUP_STRIDE, -1)
+def _arrived(evidence: Evidence, trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the lines of rows that arrived and are in the original, and where they are there."""
+    lines = np.flatnonzero(trace.outcome != QUARANTINED)
+    at = evidence.located(trace.row[lines])
+    return lines[at >= 0], at[at >= 0]
 
 
 def _n_mixed(evidence: Evidence, trace: Trace) -> int:
@@ -108,9 +110,7 @@ def _n_mixed(evidence: Evidence, trace: Trace) -> int:
     original = evidence.original
     if original is None or not trace.has_shards:
         return 0
-    lines = np.flatnonzero((trace.outcome != QUARANTINED) & (trace.row >= 0))
-    at = evidence.located(trace.row[lines])
-    lines, at = lines[at >= 0], at[at >= 0]
+    lines, at = _arrived(evidence, trace)
     values = []
     for attribute in evidence.schema.quasi:
         array = take(column(original, attribute.name), at)

@@ -82,7 +82,7 @@ def _waited_rows(trace: Trace) -> NDArray[np.float64]:
     decided = trace.has(GROUP, REUSE, SUPPRESSED)
     held = trace.has(HELD)
     shards, shard = np.unique(trace.shard, return_inverse=True)
-    reached = np.full(len(shards), -1, dtype=np.int64)
+    reached = np.zeros(len(shards), dtype=np.int64)
     np.maximum.at(reached, shard[decided], trace.published[decided])
     end = np.where(held, np.maximum(reached[shard], trace.arrived), trace.published)
     unknown = (trace.arrived < 0) | (end < 0)

@@ -15,9 +15,10 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.audit.columns import column, combined_codes, distinct_codes, mask, numbers, take
+from shoal.audit.columns import Array, column, combined_codes, distinct_codes, mask, numbers, take
 from shoal.audit.coordinates import coordinates
 from shoal.audit.labels import Numeric, Side, public_columns, read_side
 from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
@@ -209,10 +210,9 @@ class Evidence:
         if self.trace is None or self.schema.each_row:
             return alone
         known = self.line >= 0
-        people = self.people
-        n_people = int(people.max(initial=-1)) + 1
-        subjects = alone + n_people
-        subjects[known] = people[self.line[known]]
+        # The numbers of people are below that of the lines.
+        subjects = alone + len(self.people)
+        subjects[known] = self.people[self.line[known]]
         return subjects
 
     @cached_property
@@ -281,13 +281,12 @@ class Evidence:
 
     def located(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where rows of the input are in the original, which must be given; -1: nowhere."""
-        n_original = 0 if self.original is None else int(self.original.num_rows)
+        assert self.original is not None
         if self.original_rows is None:
-            return np.where(rows < n_original, rows, -1)
-        order = np.argsort(self.original_rows)
-        known = np.append(self.original_rows[order], -1)
-        at = np.searchsorted(known[:-1], rows)
-        return np.where(known[at] == rows, np.append(order, -1)[at], -1)
+            return np.where(rows < self.original.num_rows, rows, -1)
+        known: Array = pa.array(self.original_rows, pa.int64())
+        at: Array = pc.index_in(pa.array(rows), value_set=known)
+        return np.asarray(at.fill_null(-1), dtype=np.int64)
 
     def _boxes(self) -> EquivalenceClasses:
         rows = np.flatnonzero(self.in_group)

@@ -36,10 +36,10 @@ def check(evidence: Evidence) -> Verdict:
     seq = np.where((trace.seq >= 0) & (trace.seq < evidence.n_rows), trace.seq, -1)
     # The last element is for rows that aren't in the output; a missing label matches every other.
     labels = [np.append(np.where(s.gap, -1, s.labels), -1)[seq] for s in evidence.sides]
-    base_labels = [_agreed(label[base], position, len(number)) for label in labels]
+    sides = [(label, _agreed(label[base], position, len(number))) for label in labels]
     torn = np.zeros(len(number), dtype=np.bool_)
-    for label in base_labels:
-        torn |= label == -2
+    for _, agreed in sides:
+        torn |= agreed == -2
     shard = _agreed(trace.shard[base], position, len(number))
     if n := int(np.count_nonzero(shard == -2)):
         flaws.append(f"{n:,} groups are of more than one shard ({_named(number[shard == -2])})")
@@ -59,13 +59,14 @@ def check(evidence: Evidence) -> Verdict:
         flaws.append(f"{n:,} reuses join a group that was never released")
     if n := int(np.count_nonzero((trace.shard[reuse] != shard[at]) & (shard[at] >= 0))):
         flaws.append(f"{n:,} reuses join a group of another shard")
-    early = (trace.published[reuse] < moment[at]) & (moment[at] >= 0)
+    # A moment of a group that isn't known is below 0, and no reuse is before it.
+    early = trace.published[reuse] < moment[at]
     if n := int(np.count_nonzero(early)):
         flaws.append(f"{n:,} reuses join a group before it was released")
     shown = np.bincount(position[seq[base] >= 0], minlength=len(number)) > 0
     differs = np.zeros(len(reuse), dtype=np.bool_)
     adds = np.zeros(len(reuse), dtype=np.bool_)
-    for label, agreed in zip(labels, base_labels, strict=True):
+    for label, agreed in sides:
         known = label[reuse] >= 0
         differs |= known & (agreed[at] >= 0) & (label[reuse] != agreed[at])
         adds |= known & (agreed[at] == -1) & shown[at]
@@ -98,12 +99,13 @@ def check(evidence: Evidence) -> Verdict:
 def _n_with_few(evidence: Evidence, trace: Trace, reuse: NDArray[np.int64]) -> int:
     """Count the reuses at whose moment fewer than k different people were published in all."""
     out = np.flatnonzero(trace.has(GROUP, REUSE) & (trace.seq >= 0) & (trace.seq < evidence.n_rows))
-    seconds = np.nan_to_num(trace.published_s[out], nan=-1.0)
+    # NaNs would be moments of their own.
+    seconds = np.nan_to_num(trace.published_s[out], nan=np.inf)
     keys = np.stack([trace.shard[out].astype(np.float64), trace.published[out], seconds])
     _, moment = np.unique(keys, axis=1, return_inverse=True)
     moment = moment.ravel()
     pairs = np.unique(np.stack([moment, evidence.subjects[trace.seq[out]]]), axis=1)
-    n_people = np.bincount(pairs[0], minlength=1)
+    n_people = np.bincount(pairs[0])
     few = n_people[moment] < evidence.policy.k
     return int(np.count_nonzero(few[np.isin(out, reuse)]))
 
@@ -121,7 +123,7 @@ def _agreed(
     known = values >= 0
     np.minimum.at(low, position[known], values[known])
     np.maximum.at(high, position[known], values[known])
-    return np.where(high < 0, -1, np.where(low == high, low, -2))
+    return np.where(low < high, -2, high)
 
 
 def _named(numbers: NDArray[np.int64]) -> str:
