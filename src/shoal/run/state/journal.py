@@ -160,7 +160,7 @@ class Journal:
                 self._file = -1
 
     def _begin(self, number: int, after: str) -> None:
-        heading = new_heading(number, time.time(), self._seal, secrets.token_hex(), after)
+        heading = new_heading(number, time.time(), self._seal, secrets.token_hex(16), after)
         path = path_of(self._folder, SEGMENT, number)
         with writing(path):
             with atomic_write(path, private=True) as output:
