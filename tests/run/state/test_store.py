@@ -244,7 +244,8 @@ def test_nothing_to_fall_back_to(tmp_path) -> None:
         store.latest(fall_back=True)
 
 
-def test_a_gap_in_the_journal_isnt_stepped_over(tmp_path) -> None:
+def with_three(tmp_path) -> Store:
+    """Checkpoints 1 to 3, as a crash before the oldest was removed leaves them."""
     store = with_journal(tmp_path, None, range(3))
     older = [path(tmp_path, 1), path_of(tmp_path, SEGMENT, 1)]
     whole = [file.read_bytes() for file in older]
@@ -254,6 +255,11 @@ def test_a_gap_in_the_journal_isnt_stepped_over(tmp_path) -> None:
     store.save(small(3))
     for file, data in zip(older, whole, strict=True):
         file.write_bytes(data)
+    return store
+
+
+def test_a_gap_in_the_journal_isnt_stepped_over(tmp_path) -> None:
+    store = with_three(tmp_path)
     path(tmp_path, 3).write_bytes(b"")
     same(small(2), store.latest(fall_back=True))
     # Checkpoint 1 has its segment, but what followed that is gone.
@@ -263,16 +269,7 @@ def test_a_gap_in_the_journal_isnt_stepped_over(tmp_path) -> None:
 
 
 def test_several_damaged_ones_are_passed_over(tmp_path) -> None:
-    """A crash before the oldest was removed leaves three."""
-    store = with_journal(tmp_path, None, range(3))
-    older = [path(tmp_path, 1), path_of(tmp_path, SEGMENT, 1)]
-    whole = [file.read_bytes() for file in older]
-    journal = Journal(tmp_path, 2, None)
-    journal.roll(3)
-    journal.close()
-    store.save(small(3))
-    for file, data in zip(older, whole, strict=True):
-        file.write_bytes(data)
+    store = with_three(tmp_path)
     for number in (2, 3):
         path(tmp_path, number).write_bytes(b"")
     same(small(1), store.latest(fall_back=True))
