@@ -119,6 +119,19 @@ def test_ctrl_c_anywhere_ends_with_130(monkeypatch, capfd):
     assert capfd.readouterr().err == "shoal: interrupted\n"
 
 
+def test_ctrl_c_while_libraries_are_imported_is_one_line():
+    # An interrupted import leaves a library that can't be imported again.
+    script = (
+        "import sys; sys.modules.update(dict.fromkeys(['numba', 'numpy', 'pyarrow']))\n"
+        "from shoal.cli import app\n"
+        "def interrupted(**_): raise KeyboardInterrupt\n"
+        "app.app = interrupted\n"
+        "app.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "shoal: interrupted\n")
+
+
 def test_an_interrupt_inside_a_command_is_said_once(monkeypatch, capfd):
     def interrupted(**_):
         raise KeyboardInterrupt

@@ -7,7 +7,7 @@ import sys
 import traceback
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -139,15 +139,26 @@ def _report_bug(error: Exception) -> None:
 
 
 def _log_error(text: str) -> None:
-    from shoal.cli.logs import is_logging
-
-    if is_logging():
+    logs = _logs()
+    if logs is not None and logs.is_logging():
         _print_error(text)
 
 
 def _print_error(text: str) -> None:
     import logging
 
-    from shoal.cli.logs import print_or_log
+    from shoal.cli.terminal import print_message
 
-    print_or_log(logging.ERROR, "command failed", text)
+    logs = _logs()
+    if logs is None:
+        print_message(text)
+    else:
+        logs.print_or_log(logging.ERROR, "command failed", text)
+
+
+def _logs() -> Any:
+    """Return the module of logs if a command has imported it: otherwise there is no log.
+
+    Importing it here could fail: an interrupt may have left a library half imported.
+    """
+    return sys.modules.get("shoal.cli.logs")

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from shoal.errors import ReaderGoneError, ResourceError
-from shoal.metrics import Summary
 
 if TYPE_CHECKING:
     from shoal.engine.compile_watch import CompileWatch
+    from shoal.metrics import Summary
 
 __all__ = [
     "COMPILING",
