@@ -152,7 +152,6 @@ class Monitor:
                     with_metrics=is_shared,
                     routes=routes,
                     activity=self._activity,
-                    quiet=quiet,
                 )
             )
             self._servers.append(self._page)
