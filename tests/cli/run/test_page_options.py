@@ -28,6 +28,8 @@ STATE = "checkpoint = { folder = 'state', every = 0.1 }"
         (["--page", "127.0.0.1:0", "--page-key", "x.pem"], "--page-key: needs --page-cert"),
         (["--page", "0.0.0.0:0"], "--page: must be on loopback unless there is a token"),
         (["--page", "here"], "--page: must be a host and a port"),
+        (["--page", "127.0.0.1:99999"], "a port from 0 to 65535; got 127.0.0.1:99999."),
+        (["--metrics", "127.0.0.1:99999"], "a port from 0 to 65535; got 127.0.0.1:99999."),
         (["--page", "127.0.0.1:0", "--page-token", "s3cret"], "--page-token: must say where"),
     ],
 )
