@@ -690,6 +690,21 @@ def test_a_report_shows_the_change(folder: Folder) -> None:
     assert "policy.k 3 → 4" in page
 
 
+def test_under_z_anonymity_the_command_line_speaks_of_no_held_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = 'subject = "person"\n[schema.quasi]\ntown = {}\n[schema.keep]\ncolumns = ["ward"]'
+    policy = "z = {}\nwindow = {{ rows = 200 }}"
+    folder = Folder(tmp_path, schema=schema, policy=policy.format(3), name="z-anonymity")
+    folder.run(until=300)
+    folder.write(schema=schema, policy=policy.format(5), name="z-anonymity")
+    words = ["run", folder.path / "job.toml", "-i", folder.path / "incoming"]
+    words += ["-o", folder.path / "out.jsonl", "--trace", f"{folder.path}/trace/"]
+    assert shoal(monkeypatch, *words) == 0
+    (said,) = capsys.readouterr().err.split("warning: the job was changed: ")[1:]
+    assert said.startswith("policy.z 3 → 5. No row was held: all that came had left under the")
+
+
 def test_the_command_line_says_what_changed(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -700,7 +715,8 @@ def test_the_command_line_says_what_changed(
     assert shoal(monkeypatch, *words) == 5
     assert "policy.k 3 → 2" in capsys.readouterr().err
     assert shoal(monkeypatch, *words, "--accept-weaker") == 0
-    assert "warning: the job was changed: policy.k 3 → 2." in capsys.readouterr().err
+    (said,) = capsys.readouterr().err.split("warning: the job was changed: ")[1:]
+    assert said.startswith("policy.k 3 → 2. Its held rows have left under the former promise")
     assert shoal(monkeypatch, "checkpoint", "show", folder.path / "state") == 0
     assert "policy.k 3 → 2, weaker, from published row" in capsys.readouterr().out
     is_whole(folder)

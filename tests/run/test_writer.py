@@ -101,9 +101,67 @@ def test_a_sink_that_stands_still_stops_who_decides_and_figures_are_still_shown(
         writer.barrier(stand_still)
     writer.close(TYPES)
     assert len(done) == QUEUE + 2
-    assert [n for n, _ in shown] == [QUEUE] * 3
+    # With the one that is being written.
+    assert [n for n, _ in shown] == [QUEUE + 1] * 3
     seconds = [blocked for _, blocked in shown]
     assert 0 < seconds[0] < seconds[1] < seconds[2] <= writer.blocked_seconds
+
+
+class Standing(Kept):
+    """A sink that can't be finished before somebody reads."""
+
+    reads = threading.Event()
+    n_closed = 0
+
+    def close(self) -> None:
+        assert self.reads.wait(60)
+        self.n_closed += 1
+
+
+@pytest.mark.parametrize("n_tasks", [1, QUEUE + 1])
+@pytest.mark.parametrize("is_drained", [True, False])
+def test_figures_are_shown_while_the_end_waits_for_the_sink(n_tasks, is_drained) -> None:
+    writer = Writer(SCHEMA, Publish(), PlainSinkFactory(Kept), None, None)
+    writer.open(TYPES)
+    goes_on, shown = threading.Event(), []
+
+    def show() -> None:
+        shown.append((writer.n_waiting, writer.blocked_seconds))
+        if len(shown) == 3:
+            goes_on.set()
+
+    writer.while_blocked(show)
+    for _ in range(n_tasks):
+        writer.barrier(lambda seq, marks: goes_on.wait(60))
+    if is_drained:
+        writer.drain()
+    writer.close(TYPES)
+    assert goes_on.is_set()
+    assert all(n >= n_tasks for n, _ in shown[:3])
+    seconds = [blocked for _, blocked in shown]
+    assert 0 < seconds[0] < seconds[1] < seconds[2] <= writer.blocked_seconds
+
+
+def test_figures_are_shown_while_a_sink_is_closed() -> None:
+    sinks: list[Standing] = []
+
+    def opened(schema: pa.Schema) -> Standing:
+        sinks.append(Standing(schema))
+        return sinks[-1]
+
+    writer = Writer(SCHEMA, Publish(), PlainSinkFactory(opened), None, None)
+    writer.open(TYPES)
+    shown: list[int] = []
+
+    def show() -> None:
+        shown.append(writer.n_waiting)
+        if len(shown) == 3:
+            Standing.reads.set()
+
+    writer.while_blocked(show)
+    writer.close(TYPES)
+    assert shown[:3] == [1] * 3
+    assert [sink.n_closed for sink in sinks] == [1]
 
 
 def test_what_has_room_in_the_queue_blocks_nobody() -> None:

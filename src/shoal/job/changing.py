@@ -155,7 +155,12 @@ def follow_changes(
             with_subject=trace is not None or inspect is not None,
         )  # fmt: skip
     event(log, logging.INFO, "job changed", keys=len(changes), weaker=_weaker(changes) != [])
-    say(f"the job was changed: {text}. Its held rows have left under the former promise")
+    left = (
+        "No row was held: all that came had left under the former promise"
+        if former.policy.per_value
+        else "Its held rows have left under the former promise"
+    )
+    say(f"the job was changed: {text}. {left}")
     return recovery
 
 

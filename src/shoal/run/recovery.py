@@ -26,7 +26,7 @@ from typing import Any
 
 from shoal.errors import CheckpointError, ParameterError
 from shoal.events import event
-from shoal.run.state.folder import CHECKPOINT, SEGMENT, numbers_of
+from shoal.run.state.folder import CHECKPOINT, SEGMENT, numbers_of, path_of
 from shoal.run.state.journal import AnyEntry, Change, Entry, Journal, Read, read_journal
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
@@ -85,12 +85,15 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class SavedCheckpoint:
-    """The latest checkpoint: its number, its size, when it was saved and how long that took."""
+    """The latest checkpoint: its number, its size, when it was saved and how long that took.
+
+    The duration is None if a run before this one has saved it.
+    """
 
     number: int
     n_bytes: int
     at: float
-    seconds: float
+    seconds: float | None
 
 
 class Checkpointer:
@@ -120,7 +123,8 @@ class Checkpointer:
         self._stack.enter_context(self._store.lock())
         found = self._store.latest(fall_back=self._recovery.fall_back)
         if found is not None:
-            self.saved = SavedCheckpoint(found.number, 0, time.time(), 0.0)
+            file = path_of(self._recovery.folder, CHECKPOINT, found.number).stat()
+            self.saved = SavedCheckpoint(found.number, file.st_size, file.st_mtime, None)
             self._changes = found.facts.get("changes", [])
         return found
 

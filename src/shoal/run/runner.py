@@ -156,7 +156,7 @@ class Run:
 
     @property
     def n_waiting(self) -> int:
-        """The number of batches that wait to be written."""
+        """The number of batches that are decided and not yet written."""
         return self._writer.n_waiting
 
     @property

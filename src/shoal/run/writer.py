@@ -89,6 +89,7 @@ class Writer:
         self._on_release, self._inspect = on_release, inspect
         self._tasks: queue.Queue[Callable[[], None] | None] = queue.Queue(QUEUE)
         self._failure: BaseException | None = None
+        self._is_abandoned = False
         self._publisher: Publisher | ZPublisher | None = None
         self._sink: Sink | None = None
         self._lines: Sink | None = None
@@ -131,8 +132,8 @@ class Writer:
 
     @property
     def n_waiting(self) -> int:
-        """The number of waiting tasks."""
-        return self._tasks.qsize()
+        """The number of tasks that aren't done, with the one that is being done."""
+        return self._tasks.unfinished_tasks
 
     @property
     def is_away(self) -> bool:
@@ -192,7 +193,7 @@ class Writer:
 
     def drain(self) -> None:
         """Wait until all tasks are done; raise the failure of the thread, if any."""
-        self._tasks.join()
+        self._wait_until(self._are_done)
         self.check()
 
     @property
@@ -239,18 +240,13 @@ class Writer:
                 self.open(types)
             except BaseException as error:
                 self._failure = error
-        if self._thread.ident is not None:
-            self._tasks.put(None)
+        self._is_abandoned = failed
+        if self._thread.ident is None:
+            self._close_sinks()
+        else:
+            self._enqueue(None)
+            self._wait_until(self._are_done)
             self._thread.join()
-        for sink in (self._sink, self._lines):
-            if sink is not None:
-                try:
-                    if isinstance(sink, DurableSink) and (failed or self._failure):
-                        sink.abandon()
-                    else:
-                        sink.close()
-                except BaseException as error:
-                    self._failure = self._failure or error
         self.check()
 
     def _put(self, task: Callable[[], None], before: Callable[[], None] | None = None) -> None:
@@ -259,18 +255,36 @@ class Writer:
                 before()
             task()
 
+        self._enqueue(run_task)
+
+    def _enqueue(self, task: Callable[[], None] | None) -> None:
+        """Add a task for the writing thread; None is the last one."""
+
+        def is_added(seconds: float) -> bool:
+            try:
+                self._tasks.put(task, timeout=seconds)
+            except queue.Full:
+                return False
+            return True
+
         # A sink that stands still stops the deciding thread here, and that the reading thread: a
         # few batches wait, and no more are read. A failed thread still takes tasks.
+        self._wait_until(is_added)
+
+    def _are_done(self, seconds: float) -> bool:
+        """Wait for all tasks for at most so many seconds; return whether they are done."""
+        tasks = self._tasks
+        with tasks.all_tasks_done:
+            return tasks.all_tasks_done.wait_for(lambda: not tasks.unfinished_tasks, seconds)
+
+    def _wait_until(self, is_over: Callable[[float], bool]) -> None:
+        """Call this, which waits for so many seconds, until it is true; show figures meanwhile."""
         begin = time.monotonic()
-        while True:
-            try:
-                self._tasks.put(run_task, timeout=POLL)
-                return
-            except queue.Full:
-                now = time.monotonic()
-                self.blocked_seconds += now - begin
-                begin = now
-                self._on_wait()
+        while not is_over(POLL):
+            now = time.monotonic()
+            self.blocked_seconds += now - begin
+            begin = now
+            self._on_wait()
 
     def _work(self) -> None:
         while True:
@@ -279,7 +293,9 @@ class Writer:
             except queue.Empty:
                 self._attempt(self._idle)
                 continue
-            if task is not None:
+            if task is None:
+                self._close_sinks()
+            else:
                 self._attempt(task)
             self._tasks.task_done()
             if task is None:
@@ -291,6 +307,17 @@ class Writer:
                 task()
             except BaseException as error:
                 self._failure = error
+
+    def _close_sinks(self) -> None:
+        for sink in (self._sink, self._lines):
+            if sink is not None:
+                try:
+                    if isinstance(sink, DurableSink) and (self._is_abandoned or self._failure):
+                        sink.abandon()
+                    else:
+                        sink.close()
+                except BaseException as error:
+                    self._failure = self._failure or error
 
     def _idle(self) -> None:
         assert self._sink is not None

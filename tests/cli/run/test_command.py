@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import stat
@@ -15,8 +16,10 @@ import pyarrow as pa
 import pytest
 
 from shoal.cli.run import command as run_module
+from shoal.cli.run.monitor import WAITING, Monitor
 from shoal.cli.terminal import Progress
 from shoal.io import formats
+from shoal.metrics import Summary
 from tests.world import ID_AND_AGE, POLICY, SCHEMA, people, read, shoal, with_gaps, write, write_job
 
 Monkey = pytest.MonkeyPatch
@@ -446,3 +449,22 @@ def test_who_stops_a_run_while_kernels_are_compiled_is_told_to_wait(
         time.sleep(0.01)
     assert stopped == ["stopped"]
     assert capfd.readouterr().err == said
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_who_stops_a_run_that_waits_for_its_output_is_told_so_once(
+    quiet: bool, is_stopped: bool, capfd
+) -> None:
+    job: Any = None
+    run: Any = SimpleNamespace(ending="stopping" if is_stopped else None, blocked_seconds=30.0)
+    with contextlib.ExitStack() as stack:
+        monitor = Monitor(job, Progress(quiet=True), None, stack, quiet=quiet)
+        monitor.observe(run)
+        monitor.show(Summary())
+        # What it has waited before the stop doesn't count.
+        assert capfd.readouterr().err == ""
+        for _ in range(20):
+            run.blocked_seconds += 0.1
+            monitor.show(Summary())
+    assert capfd.readouterr().err == (f"{WAITING}\n" if is_stopped and not quiet else "")

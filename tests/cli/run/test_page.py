@@ -169,9 +169,13 @@ def test_a_page_lives_as_long_as_its_job(browser: Browser, served: Served) -> No
     with served.running():
         # It finds the new run by itself, and the figures and the history go on.
         wait_until(lambda: browser.run("return document.getElementById('trouble').hidden"))
+        # How long its checkpoint took is known to the run before only.
+        wait_until(lambda: "kBwritten by the run before" in tile(browser, "Checkpoint size"))
         served.grow(50)
         wait_until(lambda: n_in(browser) == 299)
-        times = served.data()["series"]["t"]
+        series = served.data()["series"]
+        times = series["t"]
+        assert None in series["held"]
         assert times[0] < stopped < times[-1]
         assert times == sorted(times)
         assert served.data("long")["series"]["t"][0] == times[0]

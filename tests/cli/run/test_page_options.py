@@ -28,6 +28,8 @@ STATE = "checkpoint = { folder = 'state', every = 0.1 }"
         (["--page", "127.0.0.1:0", "--page-key", "x.pem"], "--page-key: needs --page-cert"),
         (["--page", "0.0.0.0:0"], "--page: must be on loopback unless there is a token"),
         (["--page", "here"], "--page: must be a host and a port"),
+        (["--page", "127.0.0.1:99999"], "a port from 0 to 65535; got 127.0.0.1:99999."),
+        (["--metrics", "127.0.0.1:99999"], "a port from 0 to 65535; got 127.0.0.1:99999."),
         (["--page", "127.0.0.1:0", "--page-token", "s3cret"], "--page-token: must say where"),
     ],
 )
@@ -40,6 +42,25 @@ def test_what_doesnt_fit_is_refused(tmp_path, monkeypatch, capfd, words, said):
     assert said in err
     assert "s3cret" not in err
     assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+@pytest.mark.parametrize(("host", "warns"), [("0.0.0.0", True), ("127.0.0.1", False)])
+def test_a_token_that_crosses_the_network_in_clear_is_warned_of(
+    tmp_path, monkeypatch, capfd, quiet, host, warns
+):
+    write(people(20), tmp_path / "in.csv")
+    job, token = write_job(tmp_path), tmp_path / "page.token"
+    token.write_text(f"{'s3cret' * 4}\n")
+    token.chmod(0o600)
+    words = ["-i", tmp_path / "in.csv", "-o", tmp_path / "out.csv", *quiet]
+    page = ["--page", f"{host}:0", "--page-token", f"file:{token}"]
+    assert shoal(monkeypatch, "run", job, *words, *page) == 0
+    err = capfd.readouterr().err
+    assert ("warning: --page without --page-cert sends the token" in err) == warns
+    assert "s3cret" not in err
+    if quiet and not warns:
+        assert err == ""
 
 
 class Looked:

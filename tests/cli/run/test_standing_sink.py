@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import urllib.error
 import urllib.request
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from shoal.cli.run.monitor import WAITING
 from tests.browser import MISSING, Browser
 from tests.cli.run.test_pipes import PATIENCE, Feeder, wait_for
 from tests.world import beside, write_job
@@ -99,3 +101,45 @@ def test_a_pipe_that_nobody_reads(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 0
         feeder.join(PATIENCE)
         assert n_out == feeder.n_rows
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_pipe_that_nobody_reads_after_the_end_of_the_input(
+    tmp_path: Path, interrupted: bool
+) -> None:
+    """All rows are decided, and what is left to do is to write the last ones."""
+    fifo, job = tmp_path / "out.csv", write_job(tmp_path)
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    words = ("run", job, "-o", fifo, "--page", "127.0.0.1:0", "--metrics", "127.0.0.1:0")
+    with beside(*words, stdin=subprocess.PIPE) as process:
+        feeder = Feeder(process.stdin, most_rows=40)
+        feeder.start()
+        assert process.stderr is not None
+        url = next(
+            line.split()[1].decode() for line in process.stderr if line.startswith(b"page: ")
+        )
+        feeder.join(PATIENCE)
+        blocked = "shoal_sink_blocked_seconds_total"
+        wait_for("a sink that is known to stand still", lambda: metric(url, blocked) > 0)
+        assert metric(url, "shoal_rows_in_total") == 40
+        figures = json.loads(ask(f"{url}recent.json")[1])["figures"]
+        assert (figures["n_published"], figures["n_held"]) == (40, 0)
+        wait_for("the verdict", lambda: ask(f"{url}health")[0] == 503)
+        health = json.loads(ask(f"{url}health")[1])
+        (reason,) = health["reasons"]
+        assert re.fullmatch(r"nothing was written for \d+ s, although rows are waiting", reason)
+        assert health["loop_age_seconds"] < 5
+        first = metric(url, blocked)
+        wait_for("more of it", lambda: metric(url, blocked) >= first + 10)
+        if MISSING is None:
+            check_tile(url)
+        if interrupted:
+            process.send_signal(signal.SIGINT)
+            assert any(line.decode().strip() == WAITING for line in process.stderr)
+        os.set_blocking(reader, True)
+        with os.fdopen(reader, "rb") as output:
+            assert sum(1 for _ in output) == 1 + 40
+        # Every row is there, so that the run has ended as if nobody had stopped it.
+        assert process.wait(PATIENCE) == 0

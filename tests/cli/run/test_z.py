@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import stat
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.audit.z.world import stream
+from tests.crashes.world import started, wait_until
 from tests.crashes.z_world import EVENTS, PSEUDONYM, events
 from tests.world import read, shoal, write
 
@@ -134,6 +136,24 @@ def test_a_job_that_makes_no_sense_says_all_of_it(folder, capfd):
     err = capfd.readouterr().err
     for key in ("policy.z", "schema.quasi.area.levels", "publish.time"):
         assert key in err
+
+
+@pytest.mark.parametrize("words", [[], ["--drain"]])
+@pytest.mark.parametrize("has_checkpoints", [False, True])
+def test_a_run_that_is_stopped_speaks_of_no_held_rows(folder, has_checkpoints, words):
+    if has_checkpoints:
+        folder.job.write_text(EVENTS + "[run]\ncheckpoint = { folder = 'state', every = 5 }\n")
+    command = ["run", folder.job, "-i", folder.input, "-o", folder.output, "--follow", *words]
+    with started([str(word) for word in command]) as process:
+        wait_until(lambda: folder.output.exists() and folder.output.stat().st_size > 1000)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=600)
+        assert process.returncode == 130
+    (said,) = [line for line in err.decode().splitlines() if line.startswith("interrupted: ")]
+    n_rows, _, rest = said.removeprefix("interrupted: ").partition(" rows were published; ")
+    assert int(n_rows) == read(folder.output).num_rows
+    more = ", and the next run resumes from checkpoint " if has_checkpoints else ""
+    assert rest.rstrip("0123456789") == f"z-anonymity holds no rows{more}"
 
 
 def test_a_run_resumes_from_a_checkpoint_with_the_same_pseudonyms(folder, capfd):

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pyarrow as pa
@@ -120,6 +121,27 @@ def test_the_end_of_a_job_that_published_nothing_says_so(cluster, capfd):
     # A signal ended it: more rows may come.
     stopped = [signal.SIGTERM]
     assert command._finish(job, summary, 7, 1.0, stopped, command.SparkOptions(quiet=True)) == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("k = 3\ndelay = { rows = 20 }", "0 rows are held, and the next run resumes with them"),
+        ("z = 3\nwindow = { rows = 200 }", "z-anonymity holds no rows, and the next run resumes"),
+    ],
+)
+def test_a_stop_says_what_is_held(policy, said, capfd):
+    text = f"""
+        [schema]
+        subject = "person"
+        quasi = {{ town = {{ values = ["berlin", "turin"] }} }}
+        [algorithm]
+        name = "{"tide" if policy.startswith("k") else "z-anonymity"}"
+        [policy]\n{policy}
+    """
+    job, stopped = Job.from_dict(tomllib.loads(text)), [signal.SIGTERM]
+    assert command._finish(job, Summary(), 7, 1.0, stopped, command.SparkOptions()) == 0
+    assert f"interrupted: {said}" in capfd.readouterr().err
 
 
 def test_too_many_bad_rows_are_judged_by_the_committed_batches(cluster):

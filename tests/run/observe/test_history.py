@@ -65,6 +65,50 @@ def test_a_gap_and_a_fallen_counter_have_no_rate():
     assert series["loss"][-1] == 1.0
 
 
+@pytest.mark.parametrize(("missing", "is_gap"), [(1, False), (2, True), (3, True)])
+def test_missing_samples_are_a_gap(missing, is_gap):
+    for name, kept in RANGES.items():
+        step = 10.0 * kept.every
+        history = filled(3, step)
+        later = START + (3 + missing) * step
+        history.add(dataclasses.replace(some_figures(), n_in=1000), later)
+        series = history.series(name)
+        middle = [(START + 2 * step + later) / 2] if is_gap else []
+        assert series["t"][2:] == [START + 2 * step, *middle, later]
+        assert series["held"][3:-1] == [None] * len(middle)
+        assert (series["in"][-1] is None) == is_gap
+
+
+def test_no_rate_and_no_line_goes_over_a_restart():
+    """Also over a short one: a run that went back to its checkpoint counts rows again."""
+    before, after = filled(50), History(10.0)
+    for n_runs in (1, 2):
+        after.restore(json.loads(json.dumps(before.state())))
+        for name, kept in RANGES.items():
+            assert after.series(name) == before.series(name)
+            last = after.series(name)["t"][-1]
+            assert last is not None
+            at = last + 10 * kept.every
+            figures = dataclasses.replace(some_figures(), n_in=9000 + n_runs, n_published=9000)
+            after.add(figures, at)
+            after.add(dataclasses.replace(figures, n_in=9100 + n_runs), at + 10 * kept.every)
+            series = after.series(name)
+            assert series["t"][-3:] == [(last + at) / 2, at, at + 10 * kept.every]
+            assert series["held"][-3:] == [None, figures.n_held, figures.n_held]
+            assert series["in"][-3:] == [None, None, round(10.0 / kept.every, 3)]
+        before, after = after, History(10.0)
+
+
+def test_a_restart_is_kept_where_the_clock_was_set_back():
+    before, after = filled(50), History(10.0)
+    after.restore(before.state())
+    for i, at in enumerate((START + 105, START + 110, START + 120)):
+        after.add(dataclasses.replace(some_figures(), n_in=9000 + 100 * i), at)
+    series = after.series("recent")
+    assert series["t"][-4:] == [START + 100, START + 105, START + 110, START + 120]
+    assert series["in"][-4:] == [10.0, None, None, 10.0]
+
+
 def test_it_is_saved_and_restored():
     before, after = filled(50), History(10.0)
     after.restore(json.loads(json.dumps(before.state())))

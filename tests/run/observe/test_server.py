@@ -240,7 +240,8 @@ def split(address: str) -> tuple[str, int]:
      "127.0.0.1:-1", "127.0.0.1:1_0", "::1:9464", "127.0.0.1:٣", "localhost:999999"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused(address):
-    with pytest.raises(ParameterError, match=r"--metrics: must be a host and a port.*9464"):
+    said = r"--metrics: must be a host and a port from 0 to 65535.*9464"
+    with pytest.raises(ParameterError, match=said):
         MetricsServer(address)
 
 

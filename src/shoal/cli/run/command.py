@@ -198,7 +198,7 @@ def _run(
                 progress.clear()
                 # Before the first row nothing has happened that needs to be told.
                 if not options.quiet and running.n_read and not isinstance(error, ReaderGoneError):
-                    print_or_log(logging.WARNING, "run failed", _fate(running))
+                    print_or_log(logging.WARNING, "run failed", _fate(job, running))
                 if not options.quiet and isinstance(error, DataError) and bad_rows.is_open:
                     print_or_log(logging.INFO, "bad rows kept", _where_bad_rows_are(job))
                 if options.as_json and isinstance(error, DataError):
@@ -297,7 +297,7 @@ def _finish(
     if not running.interrupted:
         return 0
     if not options.quiet:
-        print_or_log(logging.INFO, "run interrupted", f"interrupted: {_fate(running)}")
+        print_or_log(logging.INFO, "run interrupted", f"interrupted: {_fate(job, running)}")
     number = caught[0] if caught else signal.SIGINT
     is_clean = running.saved is not None and not (options.drain and running.is_behind)
     return 0 if number == signal.SIGTERM and is_clean else 128 + number
@@ -321,8 +321,13 @@ def _print_json(
     put(json.dumps(figures))
 
 
-def _fate(running: Run) -> str:
+def _fate(job: Job, running: Run) -> str:
     """Return a sentence about the rows of a run that ended early."""
+    if job.policy.per_value:
+        text = f"{running.n_written:,} rows were published; z-anonymity holds no rows"
+        if running.saved is not None:
+            text += f", and the next run resumes from checkpoint {running.saved.number}"
+        return text
     held = f"{running.summary.n_held:,}"
     if running.saved is not None:
         return (

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shoal.cli.logs import is_logging
 from shoal.cli.run.page import PageOptions, described_job, open_page
 from shoal.cli.terminal import Progress, print_message
 from shoal.engine.compile_watch import CompileWatch
+from shoal.events import sentence
 from shoal.job import Job
 from shoal.job.live_audit import LiveAudit
 from shoal.metrics import Summary
@@ -19,10 +22,17 @@ if TYPE_CHECKING:
     from shoal.run.observe import MetricsServer, PageServer
     from shoal.run.observe.listener import Route
 
-__all__ = ["Monitor", "Observed"]
+__all__ = ["WAITING", "Monitor", "Observed"]
 
+log = logging.getLogger("shoal.run")
+
+WAITING = (
+    "stopping when the output has taken the rows that were decided; a second Ctrl-C ends at once"
+)
 #: The seconds between two updates of the metrics.
 EVERY = 0.5
+#: The seconds that a stopped run waits for its output before it says so.
+LONG = 0.5
 
 
 class Observed(Protocol):
@@ -50,7 +60,7 @@ class Observed(Protocol):
 
     @property
     def n_waiting(self) -> int:
-        """The number of batches that wait to be written."""
+        """The number of batches that are decided and not yet written."""
         ...
 
     @property
@@ -121,6 +131,10 @@ class Monitor:
         routes: Mapping[str, Route] | None = None,
     ) -> None:
         self._job, self._progress = job, progress
+        # Whether it is still to be said that a stopped run waits for its output, and for how long
+        # it had waited when it was stopped.
+        self._is_to_say = not quiet
+        self._blocked: float | None = None
         self._run: Observed | None = None
         self._compiling: CompileWatch | None = None
         self._audited: LiveAudit | None = None
@@ -138,7 +152,6 @@ class Monitor:
                     with_metrics=is_shared,
                     routes=routes,
                     activity=self._activity,
-                    quiet=quiet,
                 )
             )
             self._servers.append(self._page)
@@ -168,6 +181,7 @@ class Monitor:
     def show(self, summary: Summary) -> None:
         """Show the figures; called in each round of the loop."""
         self._progress.show(summary)
+        self._say_that_it_waits()
         now = time.monotonic()
         if not self._servers or self._run is None or now - self._offered < EVERY:
             return
@@ -199,6 +213,22 @@ class Monitor:
         for server in self._servers:
             server.offer(figures)
             server.health(health)
+
+    def _say_that_it_waits(self) -> None:
+        """Say once that a stopped run waits for its output."""
+        if not self._is_to_say or self._run is None or self._run.ending is None:
+            return
+        seconds = self._run.blocked_seconds
+        if seconds is None:
+            return
+        if self._blocked is None:
+            self._blocked = seconds
+        elif seconds - self._blocked > LONG:
+            self._is_to_say = False
+            if is_logging():
+                sentence(log, logging.INFO, "stopping", WAITING)
+            else:
+                self._progress.print_message(WAITING)
 
     def fail(self, error: BaseException) -> None:
         """Record that the run failed."""

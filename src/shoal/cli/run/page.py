@@ -89,9 +89,8 @@ def open_page(
     routes: Mapping[str, Route] | None = None,
     interval: float | None = None,
     activity: Callable[[], str | None] = lambda: None,
-    quiet: bool = False,
 ) -> PageServer:
-    """Open the page, and warn if its token would cross a network in clear, unless ``quiet``."""
+    """Open the page, and warn if its token would cross a network in clear, also with ``-q``."""
     from shoal.report.style import STYLE
     from shoal.run.observe import PageServer
     from shoal.run.observe.access import is_loopback, read_address, read_token
@@ -104,7 +103,7 @@ def open_page(
         with_metrics=with_metrics, activity=activity, routes=routes,
     )  # fmt: skip
     host, _ = read_address("--page", options.address, "8800")
-    if options.certificate is None and not is_loopback(host) and not quiet:
+    if options.certificate is None and not is_loopback(host):
         print_message(
             "warning: --page without --page-cert sends the token and all data unencrypted: use it "
             "only behind a proxy that encrypts"

@@ -217,6 +217,10 @@ def _finish(
         print_or_log(logging.ERROR, "nothing published", f"shoal: {problem}")
         return DataError.exit_code
     if caught and not options.quiet:
-        held = f"{summary.n_held:,} rows are held, and the next run resumes with them"
+        held = (
+            "z-anonymity holds no rows, and the next run resumes after the last batch"
+            if job.policy.per_value
+            else f"{summary.n_held:,} rows are held, and the next run resumes with them"
+        )
         print_or_log(logging.INFO, "run interrupted", f"interrupted: {held}")
     return 128 + caught[0] if caught and caught[0] != signal.SIGTERM else 0

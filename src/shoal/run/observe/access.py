@@ -98,7 +98,10 @@ def read_address(key: str, address: str, example: str) -> tuple[str, int]:
     number = int(port) if port.isascii() and port.isdigit() and len(port) <= 5 else -1
     if not colon or not host or not 0 <= number <= 65535 or (":" in host and not bracketed):
         raise ParameterError(
-            key, "must be a host and a port", got=address, fix=f"Try 127.0.0.1:{example}"
+            key,
+            "must be a host and a port from 0 to 65535",
+            got=address,
+            fix=f"Try 127.0.0.1:{example}",
         )
     host = host[1:-1] if bracketed else host
     # Not resolved: a resolver may map the name to another address.

@@ -54,7 +54,8 @@ class Figures:
     lag
         How much waits unread, in the unit of the source; None if unknown.
     checkpoint_bytes, checkpoint_seconds
-        The size and the duration of the last checkpoint; None if there is none.
+        The size and the duration of the last checkpoint; None if there is none. The duration of one
+        that a run before this one has saved is None, too.
     delay_rows, delay_seconds
         The delays of published rows; no seconds where the stream has no time.
     group_subjects

@@ -17,8 +17,8 @@ __all__ = ["RANGES", "History", "Range"]
 
 log = logging.getLogger("shoal.run.observe")
 
-#: Samples further apart than this many steps have a gap between them: the run was down.
-_GAP = 6
+#: Samples further apart than this many steps have a gap between them.
+_GAP = 2.5
 #: What is kept at each instant, in this order.
 _SAMPLE = (
     "n_in", "n_published", "n_suppressed", "n_quarantined", "n_late", "n_held", "lag", "loss_sum",
@@ -39,6 +39,8 @@ _MOST = 1e18
 
 #: A time, and the figures of `_SAMPLE`.
 Sample = tuple[float, tuple[float | None, ...]]
+#: The figures where nothing is known: in a gap, or between two runs.
+_UNKNOWN: tuple[float | None, ...] = (None,) * len(_SAMPLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class History:
         self._ranges: dict[str, deque[Sample]] = {
             name: deque(maxlen=kept.n_samples) for name, kept in RANGES.items()
         }
+        # The ranges that have only samples of runs before this one.
+        self._restored: set[str] = set()
         self._buckets: deque[tuple[float, Buckets, Buckets, tuple[int, ...]]] = deque(
             maxlen=_BUCKETS.n_samples
         )
@@ -90,6 +94,9 @@ class History:
                 while kept and kept[-1][0] > at:
                     kept.pop()
                 if not kept or at - kept[-1][0] >= self._step(RANGES[name]):
+                    if kept and name in self._restored:
+                        kept.append(_between(kept[-1][0], at))
+                    self._restored.discard(name)
                     kept.append(sample)
             if not self._buckets or at - self._buckets[-1][0] >= self._step(_BUCKETS):
                 delay = _delay(figures)
@@ -102,9 +109,9 @@ class History:
     def series(self, name: str) -> dict[str, list[float | None]]:
         """Return the series of a range: times, rates a second, levels, and the mean loss.
 
-        A rate or a loss is that of the time since the sample before. It is None at the first one,
-        after a gap, and where a counter has fallen because a run went back to its checkpoint. In
-        the middle of a gap is an instant at which nothing is known.
+        A rate or a loss is that of the time since the sample before. It is None at the first one of
+        each run, after a gap, and where a counter has fallen. In the middle of a gap, and between
+        two runs, is an instant at which nothing is known.
         """
         with self._lock:
             samples = _with_gaps(self._ranges[name], _GAP * RANGES[name].every * self._interval)
@@ -170,16 +177,22 @@ class History:
             for name, kept in self._ranges.items():
                 kept.clear()
                 kept.extend((float(at), tuple(values)) for at, *values in found[name])
+            self._restored = set(RANGES)
 
 
 def _with_gaps(samples: Iterable[Sample], most: float) -> list[Sample]:
     """Return samples, and one of nothing between two that are further apart than that."""
     found: list[Sample] = []
     for at, values in samples:
-        if found and at - found[-1][0] > most:
-            found.append(((found[-1][0] + at) / 2, (None,) * len(values)))
+        if found and at - found[-1][0] > most and _UNKNOWN not in (found[-1][1], values):
+            found.append(_between(found[-1][0], at))
         found.append((at, values))
     return found
+
+
+def _between(before: float, at: float) -> Sample:
+    """Return that nothing is known in the middle between two instants."""
+    return (before + at) / 2, _UNKNOWN
 
 
 def _are_samples(found: object) -> bool:

@@ -130,7 +130,8 @@ function tiles(found, figures) {
     figures.batch_age ? ago(figures.batch_age) : `< ${number(found.interval)} s`, "since it began; it is committed"]);
   if (figures.checkpoint_bytes !== null) shown.push(["Checkpoint size", bytes(figures.checkpoint_bytes),
     // On Spark a checkpoint is a part of a batch.
-    `${figures.batch_age === null ? "written in" : "of a batch that took"} ${number(figures.checkpoint_seconds, 2)} s`]);
+    figures.checkpoint_seconds === null ? "written by the run before"
+      : `${figures.batch_age === null ? "written in" : "of a batch that took"} ${number(figures.checkpoint_seconds, 2)} s`]);
   if (figures.journal_entries !== null) shown.push(["Journal", number(figures.journal_entries),
     "entries that a restart would replay"]);
   // It is bad while it grows from one interval to the next.
