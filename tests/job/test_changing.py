@@ -83,7 +83,7 @@ class Folder:
         source = resolve_input(job.input, str(self.path / "incoming"), None, follow=False)
         sink = resolve_output(job.output, str(self.path / "out.jsonl"), None)
         trace = f"{self.path}/trace/"
-        recovery = recovery_of(job, source, sink, traced=True, fall_back=fall_back)
+        recovery = recovery_of(job, source, sink, trace, fall_back=fall_back)
         recovery = follow_changes(job, recovery, source, sink, trace, accept_weaker=accept_weaker)
         with contextlib.ExitStack() as stack:
             rows = source.open(job.schema.columns, replay=True)
