@@ -254,6 +254,54 @@ def test_a_living_job_keeps_the_kind_of_its_private_files(
     assert folder.n_traced() == Counter(range(N_ROWS))
 
 
+@pytest.mark.parametrize("private", ["", PRIVATE, ROTATED])
+def test_private_files_move_with_their_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, private: str
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    (tmp_path / "here").mkdir()
+    folder = PrivateFolder(tmp_path / "here", with_gaps(people(N_ROWS), {"age": 10}))
+    folder.seal, folder.private = ", seal = 'env:THE_KEY'", private
+    folder.write()
+    folder.run(until=200, kill=True)
+    folder.path = folder.path.rename(tmp_path / "there")
+    folder.run(until=400)
+    folder.path = folder.path.rename(tmp_path / "beyond")
+    folder.run()
+    assert folder.n_traced() == Counter(range(N_ROWS))
+
+
+@pytest.mark.parametrize("gaps", [0, 10])
+@pytest.mark.parametrize("private", ["", PRIVATE])
+def test_a_job_file_under_another_name_doesnt_split_the_quarantine(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    private: str,
+    gaps: int,
+) -> None:
+    folder = PrivateFolder(tmp_path, with_gaps(people(N_ROWS), {"age": gaps} if gaps else {}))
+    folder.private = private
+    folder.write()
+    folder.run(until=200)
+    job, words = folder.path / "job.toml", ["-i", folder.path / "incoming"]
+    words += ["-o", folder.path / "out.jsonl", "--trace", f"{folder.path}/trace/", "-q"]
+    job = job.rename(folder.path / "ward.toml")
+    before = folder.files, tree(folder)
+    assert shoal(monkeypatch, "run", job, *words) == 5
+    err = capsys.readouterr().err
+    assert "bad_rows.file was ../job.quarantine" in err
+    assert "and is now ../ward.quarantine" in err
+    assert "The default of bad_rows.file is the name of the job" in err
+    assert "Restore bad_rows.file, or drain" in err
+    assert (folder.files, tree(folder)) == before
+    ending = "" if private else ".jsonl"
+    text = job.read_text()
+    job.write_text(text.replace("limit = 1", f"limit = 1\nfile = 'job.quarantine{ending}'"))
+    assert shoal(monkeypatch, "run", job, *words) == 0
+    assert folder.n_traced() == Counter(range(N_ROWS))
+
+
 def without_the_fact(folder: Folder, seal: Seal) -> None:
     """Write the newest checkpoint again, as a version before wrote it."""
     state = folder.path / "state"
