@@ -34,14 +34,40 @@ from shoal.run.state.heading import DamagedError, Heading
 from shoal.run.state.seal import Seal
 from shoal.run.state.segment import Segment
 
-__all__ = ["Checkpoint", "Store", "read_checkpoint", "read_file", "when"]
+__all__ = [
+    "CHANGEABLE",
+    "Checkpoint",
+    "OtherJobError",
+    "Store",
+    "read_checkpoint",
+    "read_file",
+    "when",
+]
 
+#: The sections of a job that may change at a restart.
+CHANGEABLE = frozenset({"policy", "algorithm"})
 _COMPARED = (
     " Files and folders are compared by format and by their place as seen from the folder of the "
     "checkpoints, topics by name: job, files and state can move together."
 )
 _FIX = "Restore that job, or drain with it first, or start again with another folder."
 _RESTART = "Start again with another folder: docs/checkpoints.md says from where."
+#: What to do if a changed job could go over from the checkpoint before a damaged one.
+_FALL_BACK = (
+    "`shoal run … --fall-back` resumes from it. If rows were read after the job was changed, it "
+    "refuses: start again with another folder then; docs/checkpoints.md says from where."
+)
+
+
+class OtherJobError(CheckpointError):
+    """A checkpoint is undamaged, but of another job; ``changeable`` if the job may go over from it.
+
+    ``what`` says what isn't as it was, without what to do.
+    """
+
+    def __init__(self, path: Path, what: str, fix: str, *, changeable: bool) -> None:
+        super().__init__(f"{path}: was taken under another job: {what} {fix}")
+        self.path, self.what, self.fix, self.changeable = path, what, fix, changeable
 
 
 class Store:
@@ -176,6 +202,11 @@ class Store:
                 return self._load(number)
             except DamagedError:
                 continue
+            except OtherJobError as other:
+                raise CheckpointError(
+                    f"{damage} {other.path}: is undamaged, but was taken under another job: "
+                    f"{other.what} {_FALL_BACK if other.changeable else other.fix}"
+                ) from None
         raise CheckpointError(f"{damage} None before it can be used. {_RESTART}")
 
     def _check_no_journal(self) -> None:
@@ -210,16 +241,17 @@ def read_checkpoint(
     data = read_file(path)
     heading = read_checkpoint_heading(path, data, number)
     then = job_of(heading)
-    changed = [
-        f"[{name}]" for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)
-    ]
+    changed = [name for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)]
     checkpoint = read_body(path, data, heading, seal)
     if changed:
-        compared = _COMPARED if {"[input]", "[output]"} & set(changed) else ""
-        what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
-        raise CheckpointError(
-            f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
-            f"as it was then.{compared} {fix}"
+        compared = _COMPARED if {"input", "output"} & set(changed) else ""
+        names = [f"[{name}]" for name in changed]
+        what = f"{', '.join(names[:-1])} and {names[-1]}" if names[1:] else names[0]
+        raise OtherJobError(
+            path,
+            f"{what} {'are' if changed[1:] else 'is'} not as it was then.{compared}",
+            fix,
+            changeable=bool(checkpoint.facts.get("sections")) and not set(changed) - CHANGEABLE,
         )
     return heading, checkpoint
 
