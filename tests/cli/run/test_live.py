@@ -175,7 +175,7 @@ def test_a_changed_job_is_refused_and_named(live, capfd):
     [
         (["-i", "other.csv"], "[input]"),
         (["-o", "other.csv"], "[output]"),
-        (["--trace", "trace/"], "[trace]"),
+        (["--trace", "trace/"], "--trace is not as it was"),
     ],
 )
 def test_another_input_output_or_trace_is_another_job(live, capfd, monkeypatch, change, section):
@@ -185,7 +185,9 @@ def test_another_input_output_or_trace_is_another_job(live, capfd, monkeypatch, 
     assert live.run(*change) == 5
     err = capfd.readouterr().err
     assert section in err
-    assert ("compared by format and by their place" in err) == (section != "[trace]")
+    is_trace = section.startswith("--trace")
+    assert ("compared by format and by their place" in err) == (not is_trace)
+    assert ("All runs of a job have a trace, or none" in err) == is_trace
 
 
 def test_an_output_with_rows_is_not_started_again(live, capfd):

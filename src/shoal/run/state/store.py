@@ -46,10 +46,21 @@ __all__ = [
 
 #: The sections of a job that may change at a restart.
 CHANGEABLE = frozenset({"policy", "algorithm"})
+#: What messages call parts of a job that aren't a section of its file.
+_NAMES = {"audit": "audit.sample", "run.name": "run.name", "trace": "--trace"}
 _COMPARED = (
     " Files and folders are compared by format and by their place as seen from the folder of the "
     "checkpoints, topics by name: job, files and state can move together."
 )
+#: What is said about some parts of a job that isn't as it was.
+_HINTS = {
+    "audit": " audit.sample is above 0 in all runs of a job, or in none: held rows carry their "
+    "subject for it.",
+    "input": _COMPARED,
+    "output": _COMPARED,
+    "trace": " All runs of a job have a trace, or none: give --trace as before, or leave it out as "
+    "before.",
+}
 _FIX = "Restore that job, or drain with it first, or start again with another folder."
 _RESTART = "Start again with another folder: docs/checkpoints.md says from where."
 #: What to do if a changed job could go over from the checkpoint before a damaged one.
@@ -244,12 +255,12 @@ def read_checkpoint(
     changed = [name for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)]
     checkpoint = read_body(path, data, heading, seal)
     if changed:
-        compared = _COMPARED if {"input", "output"} & set(changed) else ""
-        names = [f"[{name}]" for name in changed]
+        hints = dict.fromkeys(_HINTS[name] for name in changed if name in _HINTS)
+        names = [_NAMES.get(name, f"[{name}]") for name in changed]
         what = f"{', '.join(names[:-1])} and {names[-1]}" if names[1:] else names[0]
         raise OtherJobError(
             path,
-            f"{what} {'are' if changed[1:] else 'is'} not as it was then.{compared}",
+            f"{what} {'are' if changed[1:] else 'is'} not as it was then.{''.join(hints)}",
             fix,
             changeable=bool(checkpoint.facts.get("sections")) and not set(changed) - CHANGEABLE,
         )
