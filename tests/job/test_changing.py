@@ -259,7 +259,7 @@ def test_algorithm_and_knobs_change_at_a_restart(folder: Folder) -> None:
     is_whole(folder)
     first, second = folder.facts["changes"]
     assert first["what"] == ["algorithm.clusters not set → 7", "algorithm.kept not set → 0"]
-    assert "algorithm.name 'castle' → 'tide'" in second["what"]
+    assert 'algorithm.name "castle" → "tide"' in second["what"]
     assert first["rows_in"] < second["rows_in"]
     assert len(folder.audit()["change of the job, part 3 of 3"].detail) > 0
 
@@ -469,7 +469,7 @@ def test_z_changes_too(tmp_path: Path) -> None:
     has_been_traced(folder)
     assert folder.facts["changes"][0]["what"] == [
         "policy.z 3 → 5",
-        "policy.window {'rows': 200} → {'rows': 100}",
+        "policy.window { rows = 200 } → { rows = 100 }",
     ]
     assert found["z-anonymity, part 2 of 2"].verdict == "kept"
     folder.write(schema=SCHEMA, policy=K3)
@@ -480,8 +480,8 @@ def test_z_changes_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "weaker"),
     [
-        ("count = 'residual'", "count = 'plain'", "algorithm.count 'residual' → 'plain'"),
-        ("estimates = 1", "count = 'plain'", "algorithm.count not set → 'plain'"),
+        ("count = 'residual'", "count = 'plain'", 'algorithm.count "residual" → "plain"'),
+        ("estimates = 1", "count = 'plain'", 'algorithm.count not set → "plain"'),
         ("count = 'plain'", "count = 'residual'", None),
         ("probability = 0.9", "probability = 0.8", "algorithm.probability 0.9 → 0.8"),
         ("probability = 0.8", "probability = 0.9", None),

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from shoal.engine.base import Anonymizer
 from shoal.job.file import Job
-from shoal.job.form import PolicyForm, shown
+from shoal.job.form import PolicyForm, shortened
+from shoal.job.toml import inline
 from shoal.spec.strictness import Direction, direction
 
 __all__ = ["RULES", "KeyChange", "Rule", "changes_between"]
@@ -107,4 +108,4 @@ def _direction(knob: str, former: Anonymizer, now: Anonymizer) -> Direction:
 
 
 def _said(section: Mapping[str, Any], key: str) -> str:
-    return shown(section[key]) if key in section else "not set"
+    return shortened(inline(section[key])) if key in section else "not set"
