@@ -37,7 +37,6 @@ from shoal.run.state.segment import Segment
 __all__ = [
     "CHANGEABLE",
     "Checkpoint",
-    "OtherJobError",
     "Store",
     "read_checkpoint",
     "read_file",
@@ -68,17 +67,6 @@ _FALL_BACK = (
     "`shoal run … --fall-back` resumes from it. If rows were read after the job was changed, it "
     "refuses: start again with another folder then; docs/checkpoints.md says from where."
 )
-
-
-class OtherJobError(CheckpointError):
-    """A checkpoint is undamaged, but of another job; ``changeable`` if the job may go over from it.
-
-    ``what`` says what isn't as it was, without what to do.
-    """
-
-    def __init__(self, path: Path, what: str, fix: str, *, changeable: bool) -> None:
-        super().__init__(f"{path}: was taken under another job: {what} {fix}")
-        self.path, self.what, self.fix, self.changeable = path, what, fix, changeable
 
 
 class Store:
@@ -209,15 +197,21 @@ class Store:
         for number in reversed(numbers):
             if number not in segments:
                 break
+            path = path_of(self._folder, CHECKPOINT, number)
             try:
-                return self._load(number)
+                heading, checkpoint = _read(path, number, self._seal)
             except DamagedError:
                 continue
-            except OtherJobError as other:
-                raise CheckpointError(
-                    f"{damage} {other.path}: is undamaged, but was taken under another job: "
-                    f"{other.what} {_FALL_BACK if other.changeable else other.fix}"
-                ) from None
+            except CheckpointError as error:
+                raise CheckpointError(f"{damage} The one before can't be used: {error}") from None
+            changed = _changed(heading, self._job)
+            if not changed:
+                return heading, checkpoint
+            can_go_over = checkpoint.facts.get("sections") and CHANGEABLE.issuperset(changed)
+            raise CheckpointError(
+                f"{damage} {path}: is undamaged, but was taken under another job: "
+                f"{_not_as_it_was(changed)} {_FALL_BACK if can_go_over else _FIX}"
+            ) from None
         raise CheckpointError(f"{damage} None before it can be used. {_RESTART}")
 
     def _check_no_journal(self) -> None:
@@ -249,22 +243,34 @@ def read_checkpoint(
     CheckpointError
         If it must not be used: damaged, of a newer format, of another job, sealed otherwise.
     """
-    data = read_file(path)
-    heading = read_checkpoint_heading(path, data, number)
-    then = job_of(heading)
-    changed = [name for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)]
-    checkpoint = read_body(path, data, heading, seal)
+    heading, checkpoint = _read(path, number, seal)
+    changed = _changed(heading, job)
     if changed:
-        hints = dict.fromkeys(_HINTS[name] for name in changed if name in _HINTS)
-        names = [_NAMES.get(name, f"[{name}]") for name in changed]
-        what = f"{', '.join(names[:-1])} and {names[-1]}" if names[1:] else names[0]
-        raise OtherJobError(
-            path,
-            f"{what} {'are' if changed[1:] else 'is'} not as it was then.{''.join(hints)}",
-            fix,
-            changeable=bool(checkpoint.facts.get("sections")) and not set(changed) - CHANGEABLE,
+        raise CheckpointError(
+            f"{path}: was taken under another job: {_not_as_it_was(changed)} {fix}"
         )
     return heading, checkpoint
+
+
+def _read(path: Path, number: int, seal: Seal | None) -> tuple[Heading, Checkpoint]:
+    """Read a checkpoint of whatever job."""
+    data = read_file(path)
+    heading = read_checkpoint_heading(path, data, number)
+    return heading, read_body(path, data, heading, seal)
+
+
+def _changed(heading: Heading, job: Mapping[str, str]) -> list[str]:
+    """Return the names of what a job has otherwise than when the checkpoint was taken."""
+    then = job_of(heading)
+    return [name for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)]
+
+
+def _not_as_it_was(changed: list[str]) -> str:
+    """Say what has changed, and how it is compared."""
+    hints = dict.fromkeys(_HINTS[name] for name in changed if name in _HINTS)
+    names = [_NAMES.get(name, f"[{name}]") for name in changed]
+    what = f"{', '.join(names[:-1])} and {names[-1]} are" if names[1:] else f"{names[0]} is"
+    return f"{what} not as it was then.{''.join(hints)}"
 
 
 def read_file(path: Path) -> bytes:
