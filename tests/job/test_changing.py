@@ -83,7 +83,7 @@ class Folder:
         source = resolve_input(job.input, str(self.path / "incoming"), None, follow=False)
         sink = resolve_output(job.output, str(self.path / "out.jsonl"), None)
         trace = f"{self.path}/trace/"
-        recovery = recovery_of(job, source, sink, traced=True, fall_back=fall_back)
+        recovery = recovery_of(job, source, sink, trace, fall_back=fall_back)
         recovery = follow_changes(job, recovery, source, sink, trace, accept_weaker=accept_weaker)
         with contextlib.ExitStack() as stack:
             rows = source.open(job.schema.columns, replay=True)
@@ -259,7 +259,7 @@ def test_algorithm_and_knobs_change_at_a_restart(folder: Folder) -> None:
     is_whole(folder)
     first, second = folder.facts["changes"]
     assert first["what"] == ["algorithm.clusters not set → 7", "algorithm.kept not set → 0"]
-    assert "algorithm.name 'castle' → 'tide'" in second["what"]
+    assert 'algorithm.name "castle" → "tide"' in second["what"]
     assert first["rows_in"] < second["rows_in"]
     assert len(folder.audit()["change of the job, part 3 of 3"].detail) > 0
 
@@ -340,6 +340,39 @@ def test_a_change_that_is_cut_off_can_be_made_again_or_taken_back(
     assert len(folder.facts["changes"]) == 1
 
 
+def refused(folder: Folder, **options: Any) -> str:
+    """What the refusal says; it must change nothing."""
+    before = folder.files
+    with pytest.raises(CheckpointError) as caught:
+        folder.run(**options)
+    assert folder.files == before
+    return str(caught.value)
+
+
+def test_a_damaged_checkpoint_is_named_before_the_change_of_the_job(folder: Folder) -> None:
+    folder.run(until=200)
+    folder.run(until=300)
+    state = folder.path / "state"
+    before, newest = numbers_of(state, CHECKPOINT)
+    damaged = path_of(state, CHECKPOINT, newest)
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    damage = (
+        f"{damaged}: is damaged: its checksum doesn't match. {path_of(state, CHECKPOINT, before)}"
+    )
+    folder.write(schema=SCHEMA.replace("120", "130"))
+    for fall_back in (False, True):
+        text = refused(folder, fall_back=fall_back)
+        assert text.startswith(f"{damage}: is undamaged, but was taken under another job: [schema]")
+        assert "Restore that job" in text
+    folder.write(name="tide")
+    text = refused(folder)
+    assert text.startswith(f"{damage}: is undamaged, but was taken under another job: [algorithm]")
+    assert "`shoal run … --fall-back` resumes from it. If rows were read after" in text
+    folder.run(fall_back=True)
+    is_whole(folder)
+    assert len(folder.facts["changes"]) == 1
+
+
 def test_nobody_falls_back_over_a_change(folder: Folder) -> None:
     folder.run(until=300)
     folder.write(policy="k = 8\nl = 2\ndelay = { rows = 40 }")
@@ -348,6 +381,7 @@ def test_nobody_falls_back_over_a_change(folder: Folder) -> None:
     newest = path_of(state, CHECKPOINT, numbers_of(state, CHECKPOINT)[-1])
     newest.write_bytes(newest.read_bytes()[:-1])
     before = folder.files
+    assert refused(folder).startswith(f"{newest}: is damaged")
     for policy in (K3, "k = 8\nl = 2\ndelay = { rows = 40 }"):
         folder.write(policy=policy)
         with pytest.raises(CheckpointError, match="the job was changed after checkpoint"):
@@ -435,7 +469,7 @@ def test_z_changes_too(tmp_path: Path) -> None:
     has_been_traced(folder)
     assert folder.facts["changes"][0]["what"] == [
         "policy.z 3 → 5",
-        "policy.window {'rows': 200} → {'rows': 100}",
+        "policy.window { rows = 200 } → { rows = 100 }",
     ]
     assert found["z-anonymity, part 2 of 2"].verdict == "kept"
     folder.write(schema=SCHEMA, policy=K3)
@@ -446,8 +480,8 @@ def test_z_changes_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "weaker"),
     [
-        ("count = 'residual'", "count = 'plain'", "algorithm.count 'residual' → 'plain'"),
-        ("estimates = 1", "count = 'plain'", "algorithm.count not set → 'plain'"),
+        ("count = 'residual'", "count = 'plain'", 'algorithm.count "residual" → "plain"'),
+        ("estimates = 1", "count = 'plain'", 'algorithm.count not set → "plain"'),
         ("count = 'plain'", "count = 'residual'", None),
         ("probability = 0.9", "probability = 0.8", "algorithm.probability 0.9 → 0.8"),
         ("probability = 0.8", "probability = 0.9", None),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
+from datetime import date
+
 import pytest
 
 from shoal.errors import JobError
 from shoal.job import Job
+from shoal.job.toml import inline
 
 JOB = """
 [schema]
@@ -104,3 +108,12 @@ def test_no_k_at_all_is_warned_about() -> None:
     text = text.replace("[policy]", "[schema.sensitive]\nill = { range = [0, 9] }\n[policy]")
     job = Job.parse(text.replace("castle", "sabre-ak"))
     assert any("policy.k is missing" in text for text in job.warnings)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, 3, -0.5, 1e300, float("inf"), 'say "hi"\n\x7f', [], {}, ["a", [1]], date(2026, 3, 1)],
+)
+def test_a_value_in_one_line_is_toml(value: object) -> None:
+    for given in (value, {"key": value, "not plain": {"deep": [value]}}):
+        assert tomllib.loads(f"value = {inline(given)}") == {"value": given}

@@ -170,7 +170,9 @@ def test_a_job_without_it_cant_resume_one_with_it(tmp_path, monkeypatch, capfd):
     assert run_shoal(monkeypatch, *words) == 0
     write_job(tmp_path, policy=POLICY, run=state)
     assert run_shoal(monkeypatch, *words) == 5
-    assert "[audit]" in capfd.readouterr().err
+    err = capfd.readouterr().err
+    assert "audit.sample is not as it was" in err
+    assert "audit.sample is above 0 in all runs of a job, or in none" in err
 
 
 @pytest.mark.parametrize(

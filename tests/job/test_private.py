@@ -14,12 +14,16 @@ import pytest
 from shoal.errors import CheckpointError, JobError
 from shoal.job import Job
 from shoal.job.auditing import audit
+from shoal.job.changing import newest_checkpoint
 from shoal.job.ends import recovery_of
+from shoal.run.state.folder import CHECKPOINT, path_of
 from shoal.run.state.private_files import numbered, read_private
 from shoal.run.state.rekey import rekey
 from shoal.run.state.seal import Seal
+from shoal.run.state.store import Store
+from tests.crashes.world import read_all
 from tests.job import test_changing
-from tests.job.test_changing import N_ROWS, Folder
+from tests.job.test_changing import K3, N_ROWS, Folder
 from tests.world import people, shoal, with_gaps
 
 PRIVATE = "\n[private]\nfile_megabytes = 0.002\n"
@@ -38,6 +42,13 @@ class PrivateFolder(Folder):
     def lines(self, name: str, seal: Seal | None) -> list[dict[str, object]]:
         text = b"".join(read_private(self.path / name, seal))
         return [json.loads(line) for line in text.splitlines()]
+
+    def n_traced(self) -> Counter[object]:
+        """How often each row is in the trace."""
+        if not self.private:
+            return Counter(read_all(self.path / "trace")["row"].to_pylist())
+        seal = Seal.from_spec("env:THE_KEY") if "seal = true" in self.private else None
+        return Counter(line["row"] for line in self.lines("trace", seal))
 
 
 class SealedFolder(PrivateFolder):
@@ -189,6 +200,140 @@ def test_a_run_before_a_change_of_key_is_finished_loses_nothing(
     folder.run()
     trace = folder.lines("trace", keys[1])
     assert Counter(line["row"] for line in trace) == Counter(range(N_ROWS))
+
+
+SEALED = PRIVATE + "seal = true\n"
+#: Each commit begins a new file, so that the mark of a checkpoint has no bytes.
+ROTATED = "\n[private]\nfile_megabytes = 0.000001\nseal = true\n"
+
+
+def tree(folder: Folder) -> list[str]:
+    """All files and folders that are there."""
+    return sorted(str(path) for path in folder.path.rglob("*"))
+
+
+@pytest.mark.parametrize("gaps", [0, 10])
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        (PRIVATE, "", "(rotated), and is now ../job.quarantine.jsonl (plain)"),
+        (SEALED, "", "(rotated and sealed), and is now ../job.quarantine.jsonl (plain)"),
+        (ROTATED, "", "(rotated and sealed), and is now ../job.quarantine.jsonl (plain)"),
+        ("", PRIVATE, ".jsonl (plain), and is now ../job.quarantine (rotated)"),
+        ("", SEALED, ".jsonl (plain), and is now ../job.quarantine (rotated and sealed)"),
+        (PRIVATE, SEALED, "(rotated), and is now ../job.quarantine (rotated and sealed)"),
+        (SEALED, PRIVATE, "(rotated and sealed), and is now ../job.quarantine (rotated)"),
+    ],
+)
+def test_a_living_job_keeps_the_kind_of_its_private_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, now: str, said: str, gaps: int
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    folder = PrivateFolder(tmp_path, with_gaps(people(N_ROWS), {"age": gaps} if gaps else {}))
+    folder.seal, folder.private = ", seal = 'env:THE_KEY'", then
+    folder.write()
+    folder.run(until=200)
+    before = folder.files, tree(folder)
+    folder.private = now
+    folder.write()
+    # A change of the promise is followed first, and changes nothing of it.
+    for policy in (K3, "k = 8\nl = 2\ndelay = { rows = 40 }"):
+        folder.write(policy=policy)
+        with pytest.raises(
+            CheckpointError, match=r"Restore \[private\] with private.seal"
+        ) as caught:
+            folder.run()
+        assert "bad_rows.file was ../job.quarantine" in str(caught.value)
+        assert said in str(caught.value)
+        assert "--trace was ../trace (" in str(caught.value)
+        assert caught.value.exit_code == 5
+    assert (folder.files, tree(folder)) == before
+    folder.private = then
+    folder.write()
+    folder.run()
+    assert folder.n_traced() == Counter(range(N_ROWS))
+
+
+@pytest.mark.parametrize("private", ["", PRIVATE, ROTATED])
+def test_private_files_move_with_their_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, private: str
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    (tmp_path / "here").mkdir()
+    folder = PrivateFolder(tmp_path / "here", with_gaps(people(N_ROWS), {"age": 10}))
+    folder.seal, folder.private = ", seal = 'env:THE_KEY'", private
+    folder.write()
+    folder.run(until=200, kill=True)
+    folder.path = folder.path.rename(tmp_path / "there")
+    folder.run(until=400)
+    folder.path = folder.path.rename(tmp_path / "beyond")
+    folder.run()
+    assert folder.n_traced() == Counter(range(N_ROWS))
+
+
+@pytest.mark.parametrize("gaps", [0, 10])
+@pytest.mark.parametrize("private", ["", PRIVATE])
+def test_a_job_file_under_another_name_doesnt_split_the_quarantine(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    private: str,
+    gaps: int,
+) -> None:
+    folder = PrivateFolder(tmp_path, with_gaps(people(N_ROWS), {"age": gaps} if gaps else {}))
+    folder.private = private
+    folder.write()
+    folder.run(until=200)
+    job, words = folder.path / "job.toml", ["-i", folder.path / "incoming"]
+    words += ["-o", folder.path / "out.jsonl", "--trace", f"{folder.path}/trace/", "-q"]
+    job = job.rename(folder.path / "ward.toml")
+    before = folder.files, tree(folder)
+    assert shoal(monkeypatch, "run", job, *words) == 5
+    err = capsys.readouterr().err
+    assert "bad_rows.file was ../job.quarantine" in err
+    assert "and is now ../ward.quarantine" in err
+    assert "The default of bad_rows.file is the name of the job" in err
+    assert "Restore bad_rows.file, or drain" in err
+    assert (folder.files, tree(folder)) == before
+    ending = "" if private else ".jsonl"
+    text = job.read_text()
+    job.write_text(text.replace("limit = 1", f"limit = 1\nfile = 'job.quarantine{ending}'"))
+    assert shoal(monkeypatch, "run", job, *words) == 0
+    assert folder.n_traced() == Counter(range(N_ROWS))
+
+
+def without_the_fact(folder: Folder, seal: Seal) -> None:
+    """Write the newest checkpoint again, as a version before wrote it."""
+    state = folder.path / "state"
+    found = newest_checkpoint(state, seal)
+    assert found is not None
+    checkpoint = found.checkpoint
+    del checkpoint.facts["private"]
+    path_of(state, CHECKPOINT, checkpoint.number).unlink()
+    Store(state, job=found.heading.more["job"], seal=seal).save(checkpoint)
+
+
+@pytest.mark.parametrize("then", [ROTATED, SEALED])
+def test_an_older_checkpoint_is_resumed_or_refused_by_what_its_marks_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    folder = PrivateFolder(tmp_path, with_gaps(people(N_ROWS), {"age": 10}))
+    folder.seal, folder.private = ", seal = 'env:THE_KEY'", then
+    folder.write()
+    folder.run(until=200)
+    without_the_fact(folder, Seal.from_spec("env:THE_KEY"))
+    before = folder.files, tree(folder)
+    for now in ("", PRIVATE):
+        folder.private = now
+        folder.write()
+        with pytest.raises(CheckpointError, match="isn't the kind of output"):
+            folder.run()
+        assert (folder.files, tree(folder)) == before
+    folder.private = then
+    folder.write()
+    folder.run()
+    assert folder.n_traced() == Counter(range(N_ROWS))
 
 
 def read(folder: Folder, **sections: str) -> Job:

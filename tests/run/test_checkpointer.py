@@ -165,7 +165,7 @@ def test_a_checkpoint_names_code_and_sections_and_keeps_what_was_changed(tmp_pat
     checkpointer = Checkpointer(recovery_in(tmp_path, code="8", sections=sections), "7")
     found = checkpointer.begin()
     assert found is not None
-    assert found.facts == {"code": "7", "sections": sections, "changes": []}
+    assert found.facts == {"code": "7", "sections": sections, "changes": [], "private": {}}
     checkpointer.resume()
     checkpointer.save(checkpointer.cut(), {"seq": 3}, {"a": np.ones(2)}, {})
     checkpointer.close()

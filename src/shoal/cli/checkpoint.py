@@ -26,8 +26,8 @@ PLAIN = (
     "seq", "now", "rows", "position", "marks", "n_shards", "first_shard", "plan", "parent",
     "is_partitioned", "n_in", "n_out", "n_bytes",
 )  # fmt: skip
-#: Facts about the job: its changes are shown, its sections are in the job file.
-_OF_JOB = ("changes", "sections")
+#: Facts about the job: its changes are shown, its sections and files are in the job file.
+_OF_JOB = ("changes", "sections", "private")
 #: The kinds of files of a job on Spark, in its folder and in those of its shards.
 OF_SPARK = ("plan", "epoch", "commit", "idle", "driver", HISTORY, "state", "figures")
 #: The most characters of a fact, and the most facts that are printed.

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from shoal.engine.base import Anonymizer
 from shoal.job.file import Job
-from shoal.job.form import PolicyForm, shown
+from shoal.job.form import PolicyForm, shortened
+from shoal.job.toml import inline
 from shoal.spec.strictness import Direction, direction
 
 __all__ = ["RULES", "KeyChange", "Rule", "changes_between"]
@@ -38,15 +39,16 @@ RULES: dict[str, tuple[Rule, str]] = {
     "algorithm.count": ("promise", "`residual` is stricter"),
     "algorithm.probability": ("promise", "more is stricter"),
     "algorithm.k": ("promise", "more is stricter, with a `probability`"),
-    "run.name": ("never", "if the output is a topic, whose broker stores it; otherwise any time"),
+    "run.name": ("never", "if the output is a topic, whose broker stores it, or `bad_rows.file` is "
+        "left out; otherwise any time"),
     "run.seed": ("any time", "a run that resumes doesn't use it"),
     "run.checkpoint.folder": ("never", "another folder is another job"),
     "run.checkpoint.every": ("any time", ""),
     "run.checkpoint.seal": ("any time", "where the key is; `shoal checkpoint rekey` changes it"),
     "bad_rows.action": ("any time", "`stop` ends a run at a bad row that is replayed, too"),
-    "bad_rows.file": ("never", "it is resumed at a mark"),
+    "bad_rows.file": ("never", "it is resumed at a mark; left out, it is named after the job"),
     "bad_rows.limit": ("any time", ""),
-    "private.seal": ("never", "files resume at a mark: the section can't be added or removed"),
+    "private.seal": ("never", "files resume at a mark: nor can the section be added or removed"),
     "private.file_megabytes": ("any time", ""),
     "private.file_hours": ("any time", ""),
     "private.keep_megabytes": ("any time", ""),
@@ -106,4 +108,4 @@ def _direction(knob: str, former: Anonymizer, now: Anonymizer) -> Direction:
 
 
 def _said(section: Mapping[str, Any], key: str) -> str:
-    return shown(section[key]) if key in section else "not set"
+    return shortened(inline(section[key])) if key in section else "not set"

@@ -30,15 +30,12 @@ from shoal.run.state.checkpoint import Checkpoint, job_of, read_body, read_check
 from shoal.run.state.folder import CHECKPOINT, numbers_of, path_of
 from shoal.run.state.heading import DamagedError, Heading
 from shoal.run.state.seal import Seal
-from shoal.run.state.store import read_file
+from shoal.run.state.store import CHANGEABLE, read_file
 from shoal.spec.policy import Window
 
 __all__ = ["follow_changes", "n_changes", "newest_checkpoint"]
 
 log = logging.getLogger("shoal.run.change")
-
-#: The sections that may change at a restart.
-CHANGEABLE = frozenset({"policy", "algorithm"})
 
 
 class Found(NamedTuple):

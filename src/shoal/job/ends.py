@@ -11,6 +11,7 @@ from shoal.io.connector import InputEndpoint, OutputEndpoint
 from shoal.io.streams import STDIO, os_reason
 from shoal.job.endpoints import refuse_remote
 from shoal.job.file import Job
+from shoal.job.private_outputs import private_places
 from shoal.job.same_files import refuse_overwriting
 from shoal.run.recovery import Recovery
 from shoal.run.state.seal import Seal
@@ -93,7 +94,12 @@ def _refuse_missing(source: InputEndpoint) -> None:
 
 
 def recovery_of(
-    job: Job, source: InputEndpoint, sink: OutputEndpoint, *, traced: bool, fall_back: bool = False
+    job: Job,
+    source: InputEndpoint,
+    sink: OutputEndpoint,
+    trace: str | None,
+    *,
+    fall_back: bool = False,
 ) -> Recovery | None:
     """Return where a run of the job keeps its state; None if it keeps none."""
     if job.checkpoints is None:
@@ -108,11 +114,12 @@ def recovery_of(
             **job.digests,
             "input": _digest(*source.identity(folder)),
             "output": _digest(*sink.identity(folder)),
-            "trace": _digest(traced),
+            "trace": _digest(trace is not None),
             # Held rows carry their subject for it.
             **({"audit": _digest("sample")} if job.audit_sample else {}),
             **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
         },
+        private=private_places(job, trace, folder),
         sections=job.sections,
         every=job.checkpoints.every,
         seal=None if seal is None else Seal.from_spec(seal),

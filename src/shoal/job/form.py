@@ -33,6 +33,7 @@ __all__ = [
     "endpoint_form",
     "keyed",
     "problems_of",
+    "shortened",
     "shown",
 ]
 
@@ -331,5 +332,9 @@ def _known(model: type[BaseModel], place: list[str]) -> list[str]:
 
 def shown(value: object) -> str:
     """Return a value of the job file for a message, shortened if it is long."""
-    text = repr(value)
+    return shortened(repr(value))
+
+
+def shortened(text: str) -> str:
+    """Return a text for a message, cut if it is long."""
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -10,7 +10,7 @@ import pyarrow as pa
 from shoal.errors import DataError, JobError, Problem
 from shoal.io import BadRow, QuarantineWriter, Sink, Source
 from shoal.io.base import CommitMark, SinkFactory
-from shoal.io.connector import Opener
+from shoal.io.connector import Opener, place_of
 from shoal.io.files.append import has_rows_already
 from shoal.io.files.connector import FileOutput, durable_factory
 from shoal.io.files.durable import check_new, check_resumable, has_bytes, is_folder
@@ -21,7 +21,18 @@ from shoal.job.file import Job
 from shoal.run.recovery import Recovery
 from shoal.run.state.private_files import PrivateFiles, numbered
 
-__all__ = ["QuarantineSink", "trace_factory"]
+__all__ = ["QuarantineSink", "private_places", "trace_factory"]
+
+
+def private_places(job: Job, trace: str | None, state: Path) -> dict[str, tuple[str, str]]:
+    """Return how the private outputs of a job are kept, and where as seen from its state."""
+    kind = "plain"
+    if job.private is not None:
+        kind = "rotated and sealed" if job.private.is_sealed else "rotated"
+    paths = {"bad_rows.file": str(job.bad_rows.file)}
+    if trace is not None:
+        paths["--trace"] = trace
+    return {key: (kind, place_of(path, state)) for key, path in paths.items()}
 
 
 def trace_factory(

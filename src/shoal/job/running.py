@@ -194,7 +194,7 @@ def _opened(
             what = "is missing: the job names none"
             raise JobError(Problem("input", what, None, "Give a file or a frame as input"))
         check_ends(job, job_path, endpoint, sink, trace)
-        recovery = recovery_of(job, endpoint, sink, traced=trace is not None)
+        recovery = recovery_of(job, endpoint, sink, trace)
         recovery = follow_changes(job, recovery, endpoint, sink, trace)
         source = endpoint.open(job.schema.columns, replay=job.checkpoints is not None)
         stack.callback(source.close)

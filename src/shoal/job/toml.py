@@ -1,16 +1,27 @@
-"""Parse the text of a job file, within bounds that no job needs to pass."""
+"""Parse the text of a job file, within bounds that no job needs to pass; write values of one."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from datetime import date, time
 from pathlib import PurePath
 from typing import Any
 
 from shoal.errors import JobError, ParameterError, Problem
 from shoal.io.formats import file_type
 
-__all__ = ["DATA_FIRST", "MAX_BYTES", "MAX_DEPTH", "is_data", "parse_toml"]
+__all__ = [
+    "DATA_FIRST",
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "inline",
+    "is_data",
+    "parse_toml",
+    "quote",
+    "quote_key",
+]
 
 #: The maximum size of a job file, which may list the values of an attribute.
 MAX_BYTES = 16 << 20
@@ -49,6 +60,47 @@ def parse_toml(text: str, where: str | None) -> dict[str, Any]:
     if problem is not None:
         raise JobError(problem, where=where)
     return raw
+
+
+def quote(text: str) -> str:
+    r"""Write a string of TOML.
+
+    >>> print(quote('say "hi"'))
+    "say \"hi\""
+    """
+    # JSON escapes what TOML does, save the delete character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def quote_key(text: str) -> str:
+    """Write a key of TOML, with quotes if it needs them.
+
+    >>> print(quote_key("age"), quote_key("date of birth"))
+    age "date of birth"
+    """
+    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else quote(text)
+
+
+def inline(value: object) -> str:
+    """Write a value of TOML in one line.
+
+    >>> print(inline({"rows": 40, "by": ["ward", "town"], "is final": True}))
+    { rows = 40, by = ["ward", "town"], "is final" = true }
+    """
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return quote(value)
+        case dict():
+            pairs = [f"{quote_key(str(key))} = {inline(each)}" for key, each in value.items()]
+            return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+        case list() | tuple():
+            return f"[{', '.join(inline(each) for each in value)}]"
+        case date() | time():
+            return value.isoformat()
+        case _:
+            return repr(value)
 
 
 def is_data(where: str | None) -> bool:

@@ -46,6 +46,9 @@ class Recovery:
         The folder of checkpoints and journal.
     job
         A digest for each part of the job that the state depends on.
+    private
+        By its key in the job, or its option, how each private output is kept, and where as seen
+        from the folder. It is compared before anything is opened: each resumes at its mark.
     sections
         The sections of the job that may change at a restart, as plain values: so that what is held
         then can be decided under the promise that it was taken in under.
@@ -64,6 +67,7 @@ class Recovery:
 
     folder: Path
     job: Mapping[str, str] = field(repr=False)
+    private: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
     sections: Mapping[str, Any] = field(default_factory=dict, repr=False)
     code: str | None = None
     every: float = 10.0
@@ -123,10 +127,41 @@ class Checkpointer:
         self._stack.enter_context(self._store.lock())
         found = self._store.latest(fall_back=self._recovery.fall_back)
         if found is not None:
+            self._check_private(found)
             file = path_of(self._recovery.folder, CHECKPOINT, found.number).stat()
             self.saved = SavedCheckpoint(found.number, file.st_size, file.st_mtime, None)
             self._changes = found.facts.get("changes", [])
         return found
+
+    def _check_private(self, found: Checkpoint) -> None:
+        """Raise if a private output isn't what it was; older checkpoints don't say what it was."""
+        then, now = found.facts.get("private", {}), self._recovery.private
+        changed = {
+            key: (then[key], now[key])
+            for key in now
+            if key in then and tuple(then[key]) != now[key]
+        }
+        if not changed:
+            return
+        what = "; ".join(
+            f"{key} was {before[1]} ({before[0]}), and is now {after[1]} ({after[0]})"
+            for key, (before, after) in changed.items()
+        )
+        restore = [key for key, (before, after) in changed.items() if before[1] != after[1]]
+        if any(before[0] != after[0] for before, after in changed.values()):
+            restore.insert(0, "[private] with private.seal")
+        default = (
+            "The default of bad_rows.file is the name of the job: run.name, or the name of the "
+            "job's file. "
+            if "bad_rows.file" in restore
+            else ""
+        )
+        raise CheckpointError(
+            f"{self._recovery.folder}: private files are not as they were when checkpoint "
+            f"{found.number} was taken. As seen from this folder, {what}. {default}Restore "
+            f"{' and '.join(restore)}, or drain with the former job first and start again with "
+            "another folder."
+        )
 
     def change(
         self,
@@ -297,6 +332,7 @@ class Checkpointer:
         facts = facts | {
             "code": self._code,
             "sections": dict(self._recovery.sections),
+            "private": dict(self._recovery.private),
             "changes": self._changes,
         }
         cut_at = self._cut_at

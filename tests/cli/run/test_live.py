@@ -175,7 +175,7 @@ def test_a_changed_job_is_refused_and_named(live, capfd):
     [
         (["-i", "other.csv"], "[input]"),
         (["-o", "other.csv"], "[output]"),
-        (["--trace", "trace/"], "[trace]"),
+        (["--trace", "trace/"], "--trace is not as it was"),
     ],
 )
 def test_another_input_output_or_trace_is_another_job(live, capfd, monkeypatch, change, section):
@@ -185,7 +185,9 @@ def test_another_input_output_or_trace_is_another_job(live, capfd, monkeypatch, 
     assert live.run(*change) == 5
     err = capfd.readouterr().err
     assert section in err
-    assert ("compared by format and by their place" in err) == (section != "[trace]")
+    is_trace = section.startswith("--trace")
+    assert ("compared by format and by their place" in err) == (not is_trace)
+    assert ("All runs of a job have a trace, or none" in err) == is_trace
 
 
 def test_an_output_with_rows_is_not_started_again(live, capfd):
@@ -374,8 +376,11 @@ def test_bad_rows_that_were_set_apart_must_be_where_they_were(live, capfd):
         file.write(b"a row of too few fields\n")
     assert live.run("-q") == 0
     write_job(live.path, run=f"seed = 7\n{STATE}", bad_rows="file = 'other.jsonl'")
+    before = sorted(live.path.rglob("*"))
     assert live.run("-q") == 5
-    assert "other.jsonl: has 0 bytes" in capfd.readouterr().err
+    said = "bad_rows.file was ../job.quarantine.jsonl (plain), and is now ../other.jsonl (plain)"
+    assert said in capfd.readouterr().err
+    assert sorted(live.path.rglob("*")) == before
     write_job(live.path, run=f"seed = 7\n{STATE}")
     assert live.run("-q") == 0
 
@@ -386,7 +391,7 @@ def test_a_topic_under_another_name_of_the_job_is_another_job(tmp_path):
         with path.open("a") as file:
             file.write(f"[output]\n{output}\n")
         job = Job.load(path)
-        found = recovery_of(job, job.input, job.output, traced=False)
+        found = recovery_of(job, job.input, job.output, None)
         assert found is not None
         return dict(found.job)
 

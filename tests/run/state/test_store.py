@@ -244,6 +244,17 @@ def test_nothing_to_fall_back_to(tmp_path) -> None:
         store.latest(fall_back=True)
 
 
+def test_of_a_damaged_one_it_is_said_why_the_one_before_cant_be_opened(tmp_path) -> None:
+    with_journal(tmp_path, SEAL, range(3))
+    path(tmp_path, 2).write_bytes(path(tmp_path, 2).read_bytes()[:-1])
+    for fall_back in (False, True):
+        with pytest.raises(CheckpointError) as caught:
+            new_store(tmp_path, Seal(bytes(32))).latest(fall_back=fall_back)
+        text = str(caught.value)
+        assert text.startswith(f"{path(tmp_path, 2)}: is damaged: its checksum doesn't match. ")
+        assert f"The one before can't be used: {path(tmp_path, 1)}: is sealed with another" in text
+
+
 def with_three(tmp_path) -> Store:
     """Checkpoints 1 to 3, as a crash before the oldest was removed leaves them."""
     store = with_journal(tmp_path, None, range(3))

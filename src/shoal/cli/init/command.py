@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from shoal.cli.init.draft import Draft, draft
 from shoal.cli.init.from_schema import draft_from_schema
 from shoal.cli.init.roles import Asked
-from shoal.cli.init.toml import quote
 from shoal.cli.init.topic import SCHEME, Topic, TopicOptions, TopicRows, open_topic
 from shoal.cli.terminal import Progress, print_message, print_result
 from shoal.errors import JobError, Problem, ResourceError
 from shoal.io import Dialect, detect_dialect, open_source
 from shoal.io.streams import STDIO, os_reason
+from shoal.job.toml import quote
 
 __all__ = ["InitOptions", "init"]
 

@@ -18,9 +18,9 @@ from shoal.cli.init import words as w
 from shoal.cli.init.bands import band_rows, read_bands
 from shoal.cli.init.columns import FEW, MARKS, Column
 from shoal.cli.init.meaning import Meaning
-from shoal.cli.init.toml import quote
 from shoal.job.domains import Files, quasi_domain
 from shoal.job.form import QuasiForm
+from shoal.job.toml import quote
 from shoal.spec.hierarchy import Hierarchy
 from shoal.spec.ladder import AnyDomain
 

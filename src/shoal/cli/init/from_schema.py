@@ -15,9 +15,10 @@ from shoal.cli.init.draft import Draft, delay_of
 from shoal.cli.init.meaning import contact_by_name, id_score
 from shoal.cli.init.render import algorithm_lines, missing_lines, tail_lines
 from shoal.cli.init.roles import UNKNOWN, Asked, rank_by_name, sensitive_by_name
-from shoal.cli.init.toml import line, listed, quote, quote_key
+from shoal.cli.init.toml import line, listed
 from shoal.cli.init.topic import Topic
 from shoal.io.kafka.schemas.columns import Leaf
+from shoal.job.toml import quote, quote_key
 
 __all__ = ["draft_from_schema"]
 

@@ -9,9 +9,10 @@ from shoal.cli.init.domains import DomainDraft
 from shoal.cli.init.meaning import Meaning
 from shoal.cli.init.measure import PROMISES, Measured
 from shoal.cli.init.roles import Roles
-from shoal.cli.init.toml import listed, quote
+from shoal.cli.init.toml import listed
 from shoal.io import Dialect
 from shoal.io.text.detect import is_known_null
+from shoal.job.toml import quote
 
 __all__ = ["markers_of", "remarks_of", "warnings_of"]
 

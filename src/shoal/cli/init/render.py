@@ -15,11 +15,12 @@ from shoal.cli.init.columns import Column
 from shoal.cli.init.domains import DomainDraft
 from shoal.cli.init.measure import PROMISES, Measured, Plan, anonymizer_of
 from shoal.cli.init.roles import Roles
-from shoal.cli.init.toml import comment, line, listed, quote, quote_key
+from shoal.cli.init.toml import comment, line, listed
 from shoal.cli.init.topic import Topic
 from shoal.engine.base import Anonymizer
 from shoal.io import Dialect
 from shoal.job.endpoints import plain_name
+from shoal.job.toml import quote, quote_key
 
 __all__ = ["Drafted", "algorithm_lines", "job_text", "missing_lines", "tail_lines"]
 

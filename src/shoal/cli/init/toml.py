@@ -1,32 +1,13 @@
-"""Write TOML: strings, keys, and lines with a comment."""
+"""Write TOML: lists of strings, and lines with a comment."""
 
 from __future__ import annotations
 
-import json
-import re
 import textwrap
 from collections.abc import Iterable
 
-__all__ = ["comment", "line", "listed", "quote", "quote_key"]
+from shoal.job.toml import quote
 
-
-def quote(text: str) -> str:
-    r"""Write a string of TOML.
-
-    >>> print(quote('say "hi"'))
-    "say \"hi\""
-    """
-    # JSON escapes what TOML does, save the delete character.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def quote_key(text: str) -> str:
-    """Write a key of TOML, with quotes if it needs them.
-
-    >>> print(quote_key("age"), quote_key("date of birth"))
-    age "date of birth"
-    """
-    return text if re.fullmatch(r"[A-Za-z0-9_-]+", text) else quote(text)
+__all__ = ["comment", "line", "listed"]
 
 
 def listed(names: Iterable[str]) -> str:

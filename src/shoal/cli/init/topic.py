@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.cli.init.toml import line, quote, quote_key
+from shoal.cli.init.toml import line
 from shoal.errors import JobError, Problem
 from shoal.io.kafka.connector import KafkaInput
 from shoal.io.kafka.described import describe_messages
@@ -20,6 +20,7 @@ from shoal.io.kafka.schemas.columns import Leaf
 from shoal.io.kafka.schemas.subjects import Described, describe_subject
 from shoal.io.kafka.values import joined
 from shoal.io.registry import endpoint
+from shoal.job.toml import quote, quote_key
 
 __all__ = ["SCHEME", "Topic", "TopicOptions", "TopicRows", "open_topic"]
 

@@ -92,10 +92,7 @@ def run(job_path: Path, options: RunOptions) -> int:
     if not options.quiet:
         for warning in job.warnings:
             warn_of(warning)
-    recovery = recovery_of(
-        job, source_spec, sink_spec,
-        traced=options.trace is not None, fall_back=options.fall_back,
-    )  # fmt: skip
+    recovery = recovery_of(job, source_spec, sink_spec, options.trace, fall_back=options.fall_back)
     recovery = follow_changes(
         job, recovery, source_spec, sink_spec, options.trace,
         accept_weaker=options.accept_weaker, undo_pseudonyms=options.undo_pseudonyms,

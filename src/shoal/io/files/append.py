@@ -206,7 +206,8 @@ class AppendSink:
         private: bool = False,
     ) -> None:
         name = os.fspath(path)
-        if mark and "n_bytes" not in mark:
+        # A mark of rotated files has a number of bytes, too.
+        if mark and mark.keys() != {"n_bytes", "before"}:
             raise wrong_output(name, "isn't the kind of output that the checkpoint belongs to")
         self._output = output = AppendOutput(path, private=private)
         try:

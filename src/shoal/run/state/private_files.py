@@ -92,7 +92,7 @@ class PrivateFiles:
         self._heading: Heading | None = None
         self._n_bytes = self._n_records = 0
         self._failure: ResourceError | None = None
-        if mark and "file" not in mark:
+        if mark and ("file" not in mark or ("n_records" in mark) != (seal is not None)):
             raise wrong_output(
                 str(folder), "isn't the kind of output that the checkpoint belongs to"
             )

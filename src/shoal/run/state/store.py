@@ -34,14 +34,39 @@ from shoal.run.state.heading import DamagedError, Heading
 from shoal.run.state.seal import Seal
 from shoal.run.state.segment import Segment
 
-__all__ = ["Checkpoint", "Store", "read_checkpoint", "read_file", "when"]
+__all__ = [
+    "CHANGEABLE",
+    "Checkpoint",
+    "Store",
+    "read_checkpoint",
+    "read_file",
+    "when",
+]
 
+#: The sections of a job that may change at a restart.
+CHANGEABLE = frozenset({"policy", "algorithm"})
+#: What messages call parts of a job that aren't a section of its file.
+_NAMES = {"audit": "audit.sample", "run.name": "run.name", "trace": "--trace"}
 _COMPARED = (
     " Files and folders are compared by format and by their place as seen from the folder of the "
     "checkpoints, topics by name: job, files and state can move together."
 )
+#: What is said about some parts of a job that isn't as it was.
+_HINTS = {
+    "audit": " audit.sample is above 0 in all runs of a job, or in none: held rows carry their "
+    "subject for it.",
+    "input": _COMPARED,
+    "output": _COMPARED,
+    "trace": " All runs of a job have a trace, or none: give --trace as before, or leave it out as "
+    "before.",
+}
 _FIX = "Restore that job, or drain with it first, or start again with another folder."
 _RESTART = "Start again with another folder: docs/checkpoints.md says from where."
+#: What to do if a changed job could go over from the checkpoint before a damaged one.
+_FALL_BACK = (
+    "`shoal run … --fall-back` resumes from it. If rows were read after the job was changed, it "
+    "refuses: start again with another folder then; docs/checkpoints.md says from where."
+)
 
 
 class Store:
@@ -172,10 +197,21 @@ class Store:
         for number in reversed(numbers):
             if number not in segments:
                 break
+            path = path_of(self._folder, CHECKPOINT, number)
             try:
-                return self._load(number)
+                heading, checkpoint = _read(path, number, self._seal)
             except DamagedError:
                 continue
+            except CheckpointError as error:
+                raise CheckpointError(f"{damage} The one before can't be used: {error}") from None
+            changed = _changed(heading, self._job)
+            if not changed:
+                return heading, checkpoint
+            can_go_over = checkpoint.facts.get("sections") and CHANGEABLE.issuperset(changed)
+            raise CheckpointError(
+                f"{damage} {path}: is undamaged, but was taken under another job: "
+                f"{_not_as_it_was(changed)} {_FALL_BACK if can_go_over else _FIX}"
+            ) from None
         raise CheckpointError(f"{damage} None before it can be used. {_RESTART}")
 
     def _check_no_journal(self) -> None:
@@ -207,21 +243,34 @@ def read_checkpoint(
     CheckpointError
         If it must not be used: damaged, of a newer format, of another job, sealed otherwise.
     """
-    data = read_file(path)
-    heading = read_checkpoint_heading(path, data, number)
-    then = job_of(heading)
-    changed = [
-        f"[{name}]" for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)
-    ]
-    checkpoint = read_body(path, data, heading, seal)
+    heading, checkpoint = _read(path, number, seal)
+    changed = _changed(heading, job)
     if changed:
-        compared = _COMPARED if {"[input]", "[output]"} & set(changed) else ""
-        what = f"{', '.join(changed[:-1])} and {changed[-1]}" if changed[1:] else changed[0]
         raise CheckpointError(
-            f"{path}: was taken under another job: {what} {'are' if changed[1:] else 'is'} not "
-            f"as it was then.{compared} {fix}"
+            f"{path}: was taken under another job: {_not_as_it_was(changed)} {fix}"
         )
     return heading, checkpoint
+
+
+def _read(path: Path, number: int, seal: Seal | None) -> tuple[Heading, Checkpoint]:
+    """Read a checkpoint of whatever job."""
+    data = read_file(path)
+    heading = read_checkpoint_heading(path, data, number)
+    return heading, read_body(path, data, heading, seal)
+
+
+def _changed(heading: Heading, job: Mapping[str, str]) -> list[str]:
+    """Return the names of what a job has otherwise than when the checkpoint was taken."""
+    then = job_of(heading)
+    return [name for name in sorted(then.keys() | job.keys()) if then.get(name) != job.get(name)]
+
+
+def _not_as_it_was(changed: list[str]) -> str:
+    """Say what has changed, and how it is compared."""
+    hints = dict.fromkeys(_HINTS[name] for name in changed if name in _HINTS)
+    names = [_NAMES.get(name, f"[{name}]") for name in changed]
+    what = f"{', '.join(names[:-1])} and {names[-1]} are" if names[1:] else f"{names[0]} is"
+    return f"{what} not as it was then.{''.join(hints)}"
 
 
 def read_file(path: Path) -> bytes:
