@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
 from shoal import errors
@@ -14,7 +19,8 @@ from shoal.errors import (
     ResourceError,
     ShoalError,
 )
-from shoal.spark.failures import original_error
+from shoal.run.state.heading import DamagedError
+from shoal.spark.failures import original_error, without_values
 
 
 def carried(text: str) -> RuntimeError:
@@ -45,6 +51,28 @@ def test_a_job_error_keeps_its_text_and_its_exit_code():
     assert isinstance(found, JobError)
     assert str(found) == str(error)
     assert found.exit_code == 2
+
+
+def failing(error: Exception) -> Iterator[pa.RecordBatch]:
+    yield from ()
+    raise error
+
+
+def raised(error: Exception) -> str:
+    """What Python prints about the exception of a task."""
+    with pytest.raises(ShoalError) as caught:
+        list(without_values(failing(error), "epoch 7"))
+    return "".join(traceback.format_exception_only(caught.value)).rstrip()
+
+
+def test_a_damaged_state_of_a_shard_is_told_as_one():
+    error = DamagedError(Path("state/state-0000000007"), "the checksum doesn't match")
+    found = original_error(carried(raised(error)))
+    assert type(found) is CheckpointError
+    assert str(found) == str(error)
+    # The classes of the package pass as they are.
+    job = JobError(errors.Problem("policy.k", "is too small"))
+    assert raised(job) == f"shoal.errors.JobError: {job}"
 
 
 def test_an_unknown_error_of_shoal_is_a_shoal_error():

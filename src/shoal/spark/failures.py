@@ -52,7 +52,9 @@ def without_values(batches: Iterator[pa.RecordBatch], epoch: str) -> Iterator[pa
     try:
         yield from batches
     except ShoalError as error:
-        raise error from None
+        # Only the classes of `shoal.errors` are recognized on the other side.
+        kind = next(each for each in type(error).__mro__ if each.__module__ == errors.__name__)
+        raise (error if type(error) is kind else kind(str(error))) from None
     except Exception as error:
         if os.environ.get("SHOAL_DEBUG"):
             raise
