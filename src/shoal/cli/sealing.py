@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.cli.terminal import print_message
 from shoal.errors import JobError, Problem
+from shoal.io.files.atomic import atomic_write
 from shoal.io.files.private import open_private
-from shoal.run.state.private_files import numbered, read_private
+from shoal.io.streams import STDIO
+from shoal.run.state.private_files import read_private
 from shoal.run.state.rekey import rekey as seal_anew
 from shoal.run.state.seal import Seal
 
@@ -31,29 +33,26 @@ def rekey(folders: Sequence[Path], *, seal: str | None, new_seal: str | None) ->
     return 0
 
 
-def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
+def unseal(path: Path, *, seal: str | None, output: Path | None, force: bool = False) -> int:
     """Write private rows decrypted; return the exit code."""
     key = None if seal is None else Seal.from_spec(seal)
     rows = read_private(path, key)
-    if output is None:
+    if output is None or str(output) == STDIO:
         sys.stdout.buffer.writelines(rows)
         sys.stdout.buffer.flush()
         return 0
-    _refuse_overwriting(path, output)
-    first = next(rows, b"")  # a wrong key is found here, before anything is overwritten
+    # To standard output rows are written without importing what makes a report.
+    from shoal.cli.report import check_page
+
+    check_page(output, [("PRIVATE", path)], force=force)
+    if output.exists() and not output.is_file():
+        # A pipe isn't replaced, but written to.
+        with contextlib.closing(open_private(output)) as pipe:
+            for lines in rows:
+                pipe.write(lines)
+        return 0
     # Mode 0600: it is as private as what it is made of.
-    file = open_private(output)
-    try:
-        for lines in itertools.chain([first], rows):
+    with atomic_write(output, private=True) as file:
+        for lines in rows:
             file.write(lines)
-    finally:
-        file.close()
     return 0
-
-
-def _refuse_overwriting(path: Path, output: Path) -> None:
-    """Raise if the output is one of the files that are read: it would be emptied first."""
-    files = list(numbered(path).values()) if path.is_dir() else [path]
-    if output.exists() and any(file.exists() and file.samefile(output) for file in files):
-        what = "is an input file, which would be emptied"
-        raise JobError(Problem("--output", what, str(output), "Name another file"))

@@ -18,8 +18,9 @@ def unseal(
     output: Annotated[
         File, typer.Option("--output", "-o", metavar="OUT", help="A file. [default: stdout]")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Decrypt a sealed trace or quarantine to JSON lines."""
     from shoal.cli.sealing import unseal as command
 
-    raise typer.Exit(command(path, seal=seal, output=output))
+    raise typer.Exit(command(path, seal=seal, output=output, force=force))

@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import CheckpointError, ResourceError
+from shoal.errors import CheckpointError, JobError, Problem, ResourceError
 from shoal.io.base import CommitMark
 from shoal.io.files.append import CHECKED_BYTES, has_rows_already, wrong_output
 from shoal.io.files.atomic import sync_folder
@@ -47,6 +47,8 @@ __all__ = ["MAGIC", "PrivateFiles", "numbered", "read_private", "resealed"]
 MAGIC, FORMAT = b"\x89SHOALP\n", 1
 SEALED = ".sealed"
 _NAME = re.compile(r"rows-([0-9]{10,})\.jsonl(\.sealed)?")
+#: What messages name as an example.
+_EXAMPLE = f"rows-0000000001.jsonl{SEALED}"
 _LENGTH = struct.Struct(">I")
 #: How many commits back a mark may be from which a run resumes: two checkpoints are kept, and one
 #: more may have failed.
@@ -335,22 +337,33 @@ def read_private(path: Path, seal: Seal | None) -> Iterator[bytes]:
 
     Raises
     ------
+    JobError
+        If the folder has no private files, or the file isn't one.
     CheckpointError
         If a file is damaged, or isn't sealed with this key. The torn end of a crash is left out.
     """
     files = list(numbered(path).values()) if path.is_dir() else [path]
+    if not files:
+        raise _no_private(path, f"has no files of private rows, such as {_EXAMPLE}")
     for file in files:
         try:
             data = file.read_bytes()
         except OSError as error:
             raise ResourceError(f"{file}: can't be read: {os_reason(error)}.") from None
         if not data.startswith(MAGIC):
+            if not _NAME.fullmatch(file.name):
+                raise _no_private(file, f"isn't a file of private rows, such as {_EXAMPLE}")
             yield data
             continue
         match = _NAME.fullmatch(file.name)
         heading = _heading_of(file, data, int(match[1]) if match else None, seal)
         assert seal is not None
         yield from _lines(file, data, heading, seal)
+
+
+def _no_private(path: Path, what: str) -> JobError:
+    fix = "Name the folder that --trace or bad_rows.file named in the run"
+    return JobError(Problem(str(path), what, None, fix))
 
 
 def _heading_of(path: Path, data: bytes, number: int | None, seal: Seal | None) -> Heading:
