@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,50 @@ def test_a_run_before_a_change_of_key_is_finished_loses_nothing(
     folder.run()
     trace = folder.lines("trace", keys[1])
     assert Counter(line["row"] for line in trace) == Counter(range(N_ROWS))
+
+
+def test_an_audit_says_that_a_trace_is_sealed_and_how_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    folder = SealedFolder(tmp_path, people(N_ROWS))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    folder.run()
+    trace = folder.path / "trace"
+    (file,) = numbered(trace).values()
+    renamed = folder.path / "trace 1.jsonl"
+    renamed.write_bytes(file.read_bytes())
+    words = ["audit", folder.path / "job.toml", folder.path / "out.jsonl", "--trace"]
+    for path in (trace, file, renamed):
+        assert shoal(monkeypatch, *words, path) == 2
+        said = capsys.readouterr().err
+        assert f"shoal unseal {shlex.quote(str(path))} --seal env:THE_KEY -o trace.jsonl" in said
+    schema, policy = folder.job.schema, folder.job.policy
+    with pytest.raises(JobError, match=r"is sealed.*--seal KEY"):
+        audit(schema, policy, folder.published, trace=trace)
+    monkeypatch.chdir(folder.path)
+    assert shoal(monkeypatch, "unseal", "trace", "--seal", "env:THE_KEY", "-o", "trace.jsonl") == 0
+    assert shoal(monkeypatch, *words, "trace.jsonl") in (0, 6)
+
+
+def test_an_audit_says_that_there_is_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = PrivateFolder(tmp_path, people(60))
+    folder.write()
+    folder.run()
+    (tmp_path / "empty").mkdir()
+    words = ["audit", folder.path / "job.toml", folder.path / "out.jsonl", "--trace"]
+    for name in ("none", "none/", "none.parquet", "job.toml/none"):
+        assert shoal(monkeypatch, *words, tmp_path / name) == 4
+        assert ": can't be read as a trace: it doesn't exist" in capsys.readouterr().err
+    for name in ("state", "empty"):
+        assert shoal(monkeypatch, *words, tmp_path / name) == 2
+        said = capsys.readouterr().err
+        assert "has no file of a trace" in said
+        assert "rows-0000000001.jsonl" in said
+    assert shoal(monkeypatch, *words, tmp_path / "trace") in (0, 6)
 
 
 def read(folder: Folder, **sections: str) -> Job:

@@ -108,7 +108,7 @@ def report(
         original = trace = population = None
     if watch is not None:
         watch("reading")
-    lines, changes = (None, []) if trace is None else read_trace(trace)
+    lines, changes = (None, []) if trace is None else read_trace(trace, job)
     release = release_of(job, published, format, changes)
     if original is not None:
         given, rows = read_table("original", original, job.schema.columns, job=job)

@@ -42,13 +42,13 @@ from shoal.run.state.heading import (
 from shoal.run.state.retention import Retention
 from shoal.run.state.seal import Seal
 
-__all__ = ["MAGIC", "PrivateFiles", "numbered", "read_private", "resealed"]
+__all__ = ["EXAMPLE", "MAGIC", "PrivateFiles", "is_sealed", "numbered", "read_private", "resealed"]
 
 MAGIC, FORMAT = b"\x89SHOALP\n", 1
 SEALED = ".sealed"
 _NAME = re.compile(r"rows-([0-9]{10,})\.jsonl(\.sealed)?")
-#: What messages name as an example.
-_EXAMPLE = f"rows-0000000001.jsonl{SEALED}"
+#: What messages name as an example of a file.
+EXAMPLE = "rows-0000000001.jsonl"
 _LENGTH = struct.Struct(">I")
 #: How many commits back a mark may be from which a run resumes: two checkpoints are kept, and one
 #: more may have failed.
@@ -332,6 +332,22 @@ def numbered(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
+def is_sealed(path: Path) -> bool:
+    """Return whether a file, or one of the files of a folder, is sealed."""
+    files = list(numbered(path).values()) if path.is_dir() else [path]
+    return any(file.name.endswith(SEALED) or _is_sealed_file(file) for file in files)
+
+
+def _is_sealed_file(path: Path) -> bool:
+    if not path.is_file():
+        return False  # a pipe can be read only once
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
+
+
 def read_private(path: Path, seal: Seal | None) -> Iterator[bytes]:
     """Yield the lines of a file, or of all files of a folder, as bytes that were written together.
 
@@ -344,7 +360,7 @@ def read_private(path: Path, seal: Seal | None) -> Iterator[bytes]:
     """
     files = list(numbered(path).values()) if path.is_dir() else [path]
     if not files:
-        raise _no_private(path, f"has no files of private rows, such as {_EXAMPLE}")
+        raise _no_private(path, f"has no files of private rows, such as {EXAMPLE}{SEALED}")
     for file in files:
         try:
             data = file.read_bytes()
@@ -352,7 +368,7 @@ def read_private(path: Path, seal: Seal | None) -> Iterator[bytes]:
             raise ResourceError(f"{file}: can't be read: {os_reason(error)}.") from None
         if not data.startswith(MAGIC):
             if not _NAME.fullmatch(file.name):
-                raise _no_private(file, f"isn't a file of private rows, such as {_EXAMPLE}")
+                raise _no_private(file, f"isn't a file of private rows, such as {EXAMPLE}{SEALED}")
             yield data
             continue
         match = _NAME.fullmatch(file.name)
