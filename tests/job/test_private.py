@@ -12,16 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from shoal.audit import Report
 from shoal.errors import CheckpointError, JobError
 from shoal.job import Job
 from shoal.job.auditing import audit
 from shoal.job.ends import recovery_of
+from shoal.job.reporting import report
 from shoal.run.state.private_files import numbered, read_private
 from shoal.run.state.rekey import rekey
 from shoal.run.state.seal import Seal
 from tests.job import test_changing
 from tests.job.test_changing import N_ROWS, Folder
-from tests.world import people, shoal, with_gaps
+from tests.world import people, shoal, with_gaps, write
 
 PRIVATE = "\n[private]\nfile_megabytes = 0.002\n"
 KEY = "ab" * 32
@@ -234,6 +236,141 @@ def test_an_audit_says_that_there_is_no_trace(
         assert "has no file of a trace" in said
         assert "rows-0000000001.jsonl" in said
     assert shoal(monkeypatch, *words, tmp_path / "trace") in (0, 6)
+
+
+# -- a trace whose oldest files were removed -------------------------------------------------------
+
+
+def in_files(path: Path, **sections: str) -> PrivateFolder:
+    """A job that has run, with a trace of at least eight files."""
+    folder = PrivateFolder(path, with_gaps(people(N_ROWS), {"age": 40}), **sections)
+    for until in range(60, N_ROWS, 60):
+        folder.run(until=until)
+    folder.run()
+    assert list(numbered(folder.path / "trace"))[:8] == [1, 2, 3, 4, 5, 6, 7, 8]
+    write(folder.table.select(list(folder.job.schema.columns)), path / "original.csv")
+    return folder
+
+
+def audited(folder: PrivateFolder) -> Report:
+    """The audit with the trace as it is in its folder."""
+    original, trace = folder.path / "original.csv", folder.path / "trace"
+    return audit(folder.job, folder.path / "out.jsonl", original=original, trace=trace)
+
+
+def remove(folder: PrivateFolder, *numbers: int) -> None:
+    for number in numbers:
+        numbered(folder.path / "trace")[number].unlink()
+
+
+NAMES = ["castle", "fads", "min-delay", "tide"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_whose_trace_was_removed_are_unverifiable(tmp_path: Path, name: str) -> None:
+    folder = in_files(tmp_path, name=name)
+    assert audited(folder).verdict == "kept", audited(folder)
+    last = max(numbered(tmp_path / "trace"))
+    for number in range(1, last):
+        remove(folder, number)
+        found = audited(folder)
+        assert found.verdict == "unverifiable", found
+        files = "file 1 of the trace was" if number == 1 else f"files 1–{number} of the trace were"
+        assert found["trace"].detail.startswith(f"{files} removed, and with ")
+        assert {found[each].verdict for each in ("shape", "secrecy")} == {"kept"}
+        assert {found[each].verdict for each in ("k-anonymity", "cover")} == {"unverifiable"}
+    assert found["trace"].figures["n_removed_files"] == last - 1
+
+
+def test_rows_of_a_changed_job_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
+    folder = PrivateFolder(tmp_path, people(N_ROWS))
+    for until in range(60, N_ROWS, 60):
+        folder.write(policy=f"k = {3 if until < 300 else 6}\ndelay = {{ rows = 40 }}")
+        folder.run(until=until)
+    folder.run()
+    write(folder.table.select(list(folder.job.schema.columns)), tmp_path / "original.csv")
+    assert audited(folder).verdict == "kept", audited(folder)
+    last = max(numbered(tmp_path / "trace"))
+    for number in range(1, last):
+        remove(folder, number)
+        found = audited(folder)
+        assert found.verdict == "unverifiable", found
+        assert found["trace"].figures["n_removed_files"] == number
+    assert "by the lines that are left" in found["k-anonymity, part 2 of 2"].detail
+
+
+def test_values_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
+    schema = 'subject = "person"\ntime = "at"\n[schema.quasi]\ntown = {}'
+    policy = "z = 3\nwindow = { rows = 200 }"
+    folder = in_files(tmp_path, schema=schema, name="z-anonymity", policy=policy)
+    assert audited(folder).verdict == "kept", audited(folder)
+    remove(folder, 1, 2)
+    found = audited(folder)
+    assert found.verdict == found["trace"].verdict == "unverifiable", found
+    remove(folder, 4)
+    assert audited(folder)["trace"].verdict == "broken"
+
+
+def test_a_report_says_that_rows_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 1)
+    trace = folder.path / "trace"
+    page = report(folder.job, folder.path / "out.jsonl", trace=trace, attacks=[])
+    assert page.verdict == "unverifiable"
+
+
+def test_files_that_are_lost_between_others_arent_removed_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 4, 5)
+    found = audited(folder)
+    assert found["trace"].verdict == found.verdict == "broken"
+    assert "lacks files 4–5, though it has files before and after them" in found["trace"].detail
+    remove(folder, 1)
+    found = audited(folder)
+    assert found["trace"].verdict == "broken"
+    assert "file 1 of the trace was removed" in found["trace"].detail
+    assert "lacks files 4–5" in found["trace"].detail
+    remove(folder, 2, 3)
+    words = ["audit", tmp_path / "job.toml", tmp_path / "out.jsonl", "--trace", tmp_path / "trace"]
+    assert shoal(monkeypatch, *words) == 6
+    assert "files 1–5 of the trace were removed" in capsys.readouterr().out
+
+
+def test_lines_that_are_lost_in_files_that_are_left_arent_removed_ones(tmp_path: Path) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 1, 2)
+    path = numbered(tmp_path / "trace")[5]
+    lines = path.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if json.loads(line)["seq"] is not None)
+    path.write_text("".join(lines[:at] + lines[at + 1 :]))
+    found = audited(folder)
+    assert found["trace"].verdict == "broken"
+    assert "1 published rows after them have no line" in found["trace"].detail
+    path.write_text("".join([*lines, lines[at]]))
+    detail = audited(folder)["trace"].detail
+    assert "1 lines are of a published row that another line is of" in detail
+    path.write_text("".join(lines))
+    assert audited(folder).verdict == "unverifiable"
+    # The end isn't removed, but cut off.
+    remove(folder, max(numbered(tmp_path / "trace")))
+    assert audited(folder)["trace"].verdict == "broken"
+
+
+def test_a_promise_that_the_rest_of_a_trace_refutes_is_broken(tmp_path: Path) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 1, 2, 3)
+    path = numbered(tmp_path / "trace")[6]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    group = next(line["group"] for line in lines if line["outcome"] == "group")
+    for line in lines:
+        if line["group"] == group:
+            line["subject"] = "person-1"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = audited(folder)
+    assert {found[each].verdict for each in ("k-anonymity", "cover")} == {"broken"}
+    assert found["k-anonymity"].detail.startswith("by the lines that are left, of ")
 
 
 def read(folder: Folder, **sections: str) -> Job:

@@ -35,12 +35,12 @@ from shoal.job.running import AnyJob, job_of
 from shoal.run.frame_kinds import FRAMES, chunks_of, is_frame, kind_of
 from shoal.run.result import Result
 from shoal.run.state.folder import CHECKPOINT, numbers_of
-from shoal.run.state.private_files import EXAMPLE, is_sealed
+from shoal.run.state.private_files import EXAMPLE, is_sealed, numbered
 from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["Data", "audit", "read_published", "read_table", "read_trace"]
+__all__ = ["NO_TRACE", "Data", "audit", "read_published", "read_table", "read_trace"]
 
 #: Rows in memory or in a file.
 Data: TypeAlias = Any
@@ -137,14 +137,14 @@ def audit(
     given, rows = None, None
     if original is not None:
         given, rows, _ = _table("original", original, schema.columns, None, dialect=dialect)
-    lines, changes = (None, []) if trace is None else read_trace(trace, job)
+    lines, changes, numbers = NO_TRACE if trace is None else read_trace(trace, job)
     if job is not None:
         parts, unknown = parts_of(job, changes)
     else:
         parts, unknown = [Part(policy, options)], _unjudged(len(changes))
     report = audit_parts(
         schema, parts, output.table, trace=lines, original=given, original_rows=rows,
-        n_unreadable=output.n_bad, files=files_behind(published),
+        n_unreadable=output.n_bad, files=files_behind(published), numbers=numbers,
     )  # fmt: skip
     return dataclasses.replace(report, verdicts=(*report.verdicts, *unknown))
 
@@ -397,8 +397,22 @@ def read_published(job: Job, published: Data, form: str | None = None) -> pa.Tab
     return found.table
 
 
-def read_trace(trace: Data, job: Job | None = None) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return the lines of a trace that are about rows, and the changes of the job in it.
+class TraceLines(NamedTuple):
+    """The lines of a trace that are about rows, and the changes of the job in it.
+
+    ``numbers`` are those of its files, if they are private files: the oldest may be removed.
+    """
+
+    rows: pa.Table | None
+    changes: Sequence[Mapping[str, Any]] = ()
+    numbers: Sequence[int] = ()
+
+
+NO_TRACE = TraceLines(None)
+
+
+def read_trace(trace: Data, job: Job | None = None) -> TraceLines:
+    """Read a trace, from a frame or file.
 
     Raises
     ------
@@ -407,10 +421,12 @@ def read_trace(trace: Data, job: Job | None = None) -> tuple[pa.Table, list[dict
     ResourceError
         If it doesn't exist.
     """
+    numbers: Sequence[int] = ()
     if isinstance(trace, str | Path) and str(trace) != STDIO:
         _check_trace(Path(trace), job)
+        numbers = list(numbered(Path(trace))) if is_directory(trace) else ()
     lines = _table("trace", trace, None, None).table
-    return without_changes(lines), changes_in(lines)
+    return TraceLines(without_changes(lines), changes_in(lines), numbers)
 
 
 def _check_trace(path: Path, job: Job | None) -> None:
