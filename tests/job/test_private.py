@@ -207,10 +207,10 @@ def test_an_audit_says_that_a_trace_is_sealed_and_how_it_is_opened(
     renamed = folder.path / "trace 1.jsonl"
     renamed.write_bytes(file.read_bytes())
     words = ["audit", folder.path / "job.toml", folder.path / "out.jsonl", "--trace"]
-    for path in (trace, file, renamed):
+    for path, out in ((trace, "opened/"), (file, "opened.jsonl"), (renamed, "opened.jsonl")):
         assert shoal(monkeypatch, *words, path) == 2
         said = capsys.readouterr().err
-        assert f"shoal unseal {shlex.quote(str(path))} --seal env:THE_KEY -o trace.jsonl" in said
+        assert f"shoal unseal {shlex.quote(str(path))} --seal env:THE_KEY -o {out}" in said
     schema, policy = folder.job.schema, folder.job.policy
     with pytest.raises(JobError, match=r"is sealed.*--seal KEY"):
         audit(schema, policy, folder.published, trace=trace)
@@ -336,6 +336,48 @@ def test_files_that_are_lost_between_others_arent_removed_ones(
     words = ["audit", tmp_path / "job.toml", tmp_path / "out.jsonl", "--trace", tmp_path / "trace"]
     assert shoal(monkeypatch, *words) == 6
     assert "files 1–5 of the trace were removed" in capsys.readouterr().out
+
+
+def test_a_sealed_trace_keeps_the_numbers_of_its_files_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    folder = SealedFolder(tmp_path, people(N_ROWS))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    for until in range(60, N_ROWS, 60):
+        folder.run(until=until)
+    folder.run()
+    last = max(numbered(tmp_path / "trace"))
+    remove(folder, 1, 2, 3)
+    monkeypatch.chdir(tmp_path)
+    words = ["audit", "job.toml", "out.jsonl", "--trace"]
+    assert shoal(monkeypatch, *words, "trace") == 2
+    command = "shoal unseal trace --seal env:THE_KEY -o opened/"
+    assert command in capsys.readouterr().err
+    assert shoal(monkeypatch, *command.split()[1:]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("warning: trace: files 1–3 are missing: the job may have removed them")
+    assert "-o" not in said
+    assert list(numbered(tmp_path / "opened")) == list(range(4, last + 1))
+    assert b"".join(read_private(tmp_path / "opened", None)) == b"".join(
+        read_private(tmp_path / "trace", Seal(bytes.fromhex(KEY)))
+    )
+    assert (tmp_path / "opened").stat().st_mode & 0o077 == 0
+    assert all(file.stat().st_mode & 0o077 == 0 for file in (tmp_path / "opened").iterdir())
+    assert shoal(monkeypatch, *words, "opened") == 6
+    assert "files 1–3 of the trace were removed" in capsys.readouterr().out
+    assert shoal(monkeypatch, *command.split()[1:]) == 2
+    assert "has rows already" in capsys.readouterr().err
+    remove(folder, 5, 6, 8)
+    assert shoal(monkeypatch, *command.split()[1:-1], "one.jsonl") == 0
+    said = capsys.readouterr().err
+    assert "files 5–6, 8 are missing between others: they are lost" in said
+    assert "-o NAME/" in said
+    damaged = numbered(tmp_path / "trace")[last]
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    assert shoal(monkeypatch, *command.split()[1:-1], "other/") == 5
+    assert not (tmp_path / "other").exists()
 
 
 def test_lines_that_are_lost_in_files_that_are_left_arent_removed_ones(tmp_path: Path) -> None:

@@ -444,8 +444,10 @@ def _check_trace(path: Path, job: Job | None) -> None:
         spec = None if job is None or job.checkpoints is None else job.checkpoints.seal
         # What is no place may be the key itself.
         seal = spec if spec is not None and spec.startswith(("env:", "file:")) else "KEY"
-        command = f"shoal unseal {shlex.quote(str(path))} --seal {shlex.quote(seal)}"
-        fix = f"Open it with {command} -o trace.jsonl, and give trace.jsonl instead"
+        # A folder keeps the numbers of the files: the oldest may have been removed.
+        opened = "opened/" if path.is_dir() else "opened.jsonl"
+        command = f"shoal unseal {shlex.quote(str(path))} --seal {shlex.quote(seal)} -o {opened}"
+        fix = f"Open it with {command} and give {opened} instead"
         raise ParameterError("trace", "is sealed", got=str(path), fix=fix)
     if path.is_dir() and not _has_data(path):
         what = f"has no file of a trace, such as part-0000000001.parquet or {EXAMPLE}"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options.shared import File, Key
+from shoal.cli.options.shared import Key, Text
 
 __all__ = ["unseal"]
 
@@ -16,7 +16,10 @@ def unseal(
     path: Annotated[Path, typer.Argument(metavar="PRIVATE", help="A sealed file, or a folder.")],
     seal: Key = None,
     output: Annotated[
-        File, typer.Option("--output", "-o", metavar="OUT", help="A file. [default: stdout]")
+        Text,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="A file, or a new folder/. [default: stdout]"
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:

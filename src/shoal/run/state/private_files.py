@@ -42,7 +42,16 @@ from shoal.run.state.heading import (
 from shoal.run.state.retention import Retention
 from shoal.run.state.seal import Seal
 
-__all__ = ["EXAMPLE", "MAGIC", "PrivateFiles", "is_sealed", "numbered", "read_private", "resealed"]
+__all__ = [
+    "EXAMPLE",
+    "MAGIC",
+    "PrivateFiles",
+    "is_sealed",
+    "name_of",
+    "numbered",
+    "read_private",
+    "resealed",
+]
 
 MAGIC, FORMAT = b"\x89SHOALP\n", 1
 SEALED = ".sealed"
@@ -165,8 +174,7 @@ class PrivateFiles:
     # -- inside ----------------------------------------------------------------------------------
 
     def _path(self, number: int) -> Path:
-        ending = SEALED if self._seal else ""
-        return self._folder / f"rows-{number:010}.jsonl{ending}"
+        return self._folder / (name_of(number) + (SEALED if self._seal else ""))
 
     def _resume(self, n_bytes: int, mark: CommitMark) -> None:
         """Cut off what came after the mark."""
@@ -320,6 +328,15 @@ class _Buffer(Output):
 
 
 # -- reading ---------------------------------------------------------------------------------------
+
+
+def name_of(number: int) -> str:
+    """Return the name of a file, as it is in clear.
+
+    >>> name_of(7)
+    'rows-0000000007.jsonl'
+    """
+    return f"rows-{number:010}.jsonl"
 
 
 def numbered(folder: Path) -> dict[int, Path]:
