@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -21,6 +22,7 @@ from shoal.job.reporting import report
 from shoal.run.state.private_files import numbered, read_private
 from shoal.run.state.rekey import rekey
 from shoal.run.state.seal import Seal
+from shoal.run.state.store import Store
 from tests.job import test_changing
 from tests.job.test_changing import N_ROWS, Folder
 from tests.world import people, shoal, with_gaps, write
@@ -149,6 +151,60 @@ def test_a_job_whose_private_files_are_in_clear_is_told_so_when_its_key_is_chang
     folder.write()
     folder.run()
     assert Counter(line["row"] for line in folder.lines("trace", None)) == Counter(range(N_ROWS))
+
+
+@pytest.mark.parametrize("forgotten", ["trace", "job.quarantine", "state"])
+@pytest.mark.parametrize("megabytes", ["1", "0.002"])
+def test_a_folder_that_was_forgotten_when_the_key_was_changed_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    forgotten: str,
+    megabytes: str,
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    monkeypatch.setenv("NEW_KEY", "cd" * 32)
+    folder = SealedFolder(tmp_path, with_gaps(people(N_ROWS), {"age": 10}))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    # With small files the checkpoint begins a new one, and needs none that is there.
+    folder.private = folder.private.replace("0.002", megabytes)
+    folder.write()
+    for until in (100, 300):
+        folder.run(until=until)
+    names = ["state", "trace", "job.quarantine"]
+    changed = [tmp_path / name for name in names if name != forgotten]
+    other = tmp_path / "other"
+    if forgotten == "state":  # a state must be named, be it another one
+        with Store(other, job={}, seal=None).lock():
+            pass
+        changed.append(other)
+    rekey(changed, Seal(bytes.fromhex(KEY)), Seal(bytes.fromhex("cd" * 32)))
+    if forgotten != "state":
+        folder.seal = ", seal = 'env:NEW_KEY'"
+        folder.write()
+    has, needs = ("NEW", "THE") if forgotten == "state" else ("THE", "NEW")
+    monkeypatch.setenv("OLD_KEY", os.environ[f"{has}_KEY"])
+    # Where both folders have the other key, they are opened one after the other.
+    for name in ("job.quarantine", "trace") if forgotten == "state" else (forgotten,):
+        before = folder.files
+        with pytest.raises(CheckpointError) as refused:
+            folder.run()
+        assert folder.files == before
+        found = str(refused.value)
+        at = tmp_path / name
+        assert found.startswith(f"{at}: is sealed with another key than the checkpoints: ")
+        command = found[found.index("shoal checkpoint rekey ") :].partition(". ")[0]
+        assert f"{tmp_path / 'state'} " in command
+        assert command.endswith(f" --seal env:OLD_KEY --new-seal env:{needs}_KEY")
+        assert shoal(monkeypatch, *command.split()[1:]) == 0
+    folder.run()
+    seal = Seal.from_spec(f"env:{needs}_KEY")
+    assert Counter(line["row"] for line in folder.lines("trace", seal)) == Counter(range(N_ROWS))
+    capsys.readouterr()
+    assert shoal(monkeypatch, "unseal", at, "--seal", f"env:{has}_KEY") == 5
+    said = capsys.readouterr().err
+    assert "sealed with another key" in said
+    assert "shoal checkpoint rekey" in said
 
 
 class Cut(BaseException):

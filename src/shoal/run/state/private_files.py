@@ -32,6 +32,7 @@ from shoal.io.formats import file_type
 from shoal.io.streams import Output, os_reason
 from shoal.run.state.folder import writing
 from shoal.run.state.heading import (
+    MOST_BYTES,
     DamagedError,
     Heading,
     check_seal,
@@ -49,6 +50,7 @@ __all__ = [
     "is_sealed",
     "name_of",
     "numbered",
+    "other_key",
     "read_private",
     "resealed",
 ]
@@ -353,6 +355,21 @@ def is_sealed(path: Path) -> bool:
     """Return whether a file, or one of the files of a folder, is sealed."""
     files = list(numbered(path).values()) if path.is_dir() else [path]
     return any(file.name.endswith(SEALED) or _is_sealed_file(file) for file in files)
+
+
+def other_key(folder: Path, seal: Seal) -> str | None:
+    """Return the fingerprint of another key that a file of a folder is sealed with, if one is."""
+    for number, path in numbered(folder).items():
+        try:
+            with path.open("rb") as file:
+                heading = read_heading(path, file.read(MOST_BYTES), MAGIC, FORMAT, number)
+        except OSError as error:
+            raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
+        except DamagedError:
+            continue  # a crash may leave a part of a heading
+        if heading.key not in (None, seal.fingerprint):
+            return heading.key
+    return None
 
 
 def _is_sealed_file(path: Path) -> bool:
