@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -268,6 +270,36 @@ def test_all_files_get_another_key_and_go_on(tmp_path: Path) -> None:
     resumed.write(rows(3, 4))
     resumed.close()
     assert there(trace, OTHER) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True])
+def test_another_key_keeps_the_warning_of_a_copied_folder(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+    is_cut_off: bool,
+) -> None:  # fmt: skip
+    state, trace, _ = sealed_job(tmp_path)
+    with Store(state, job={"policy": "ab"}, seal=SEAL).lock():
+        pass
+    copied = tmp_path / "copied"
+    shutil.copytree(state, copied)
+    with caplog.at_level(logging.WARNING, "shoal"):
+        if is_cut_off:
+            with monkeypatch.context() as patched:
+                patched.setattr(Path, "replace", None)
+                with pytest.raises(TypeError):
+                    rekey([copied], SEAL, OTHER)
+        rekey([copied], SEAL, OTHER)
+        assert (copied / "lock").read_text() == (state / "lock").read_text()
+        store = Store(copied, job={"policy": "ab"}, seal=OTHER)
+        for _ in range(2):
+            with store.lock():
+                pass
+        assert [record.event for record in caplog.records] == ["folder copied"]
+        # Where it isn't a copy, nothing is said.
+        rekey([state, trace], SEAL, OTHER)
+        with Store(state, job={"policy": "ab"}, seal=OTHER).lock():
+            pass
+    assert len(caplog.records) == 1
 
 
 def test_another_key_makes_no_file_younger(tmp_path: Path) -> None:
