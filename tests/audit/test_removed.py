@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.audit import Part, Report, audit_parts
-from shoal.spec.policy import Policy
+from shoal.spec.policy import Delay, Policy
 from tests.audit.world import World, world
 
 
@@ -57,13 +57,28 @@ def test_a_group_that_is_too_small_is_broken_by_the_lines_that_are_left() -> Non
     assert found["k-anonymity"].verdict == "unverifiable"
 
 
-@pytest.mark.parametrize(("row", "what"), [(4, "published rows after them"), (8, "that arrived")])
-def test_a_line_that_is_lost_isnt_removed(row: int, what: str) -> None:
+def test_a_line_of_a_published_row_that_is_lost_isnt_removed() -> None:
     made = cut(3)
-    made.trace = [line for line in made.trace if line["row"] != row]
+    made.trace.remove(made.line(4))
     found = report(made, [2])["trace"]
     assert found.verdict == "broken"
-    assert f"1 {'' if what.startswith('pub') else 'rows '}{what}" in found.detail
+    assert "1 published rows after them have no line" in found.detail
+
+
+@pytest.mark.parametrize(("most_held", "is_broken"), [(1, True), (2, True), (3, False), (4, False)])
+def test_a_line_of_another_row_that_is_lost_isnt_removed(most_held: int, is_broken: bool) -> None:
+    made = cut(3)
+    made.delay = Delay(rows=most_held)
+    made.trace.remove(made.line(8))  # it was held at 7, and all is decided at 10
+    found = report(made, [2])["trace"]
+    said = "1 rows that arrived after them have no line, and aren't held any more"
+    assert (said in found.detail) == (found.verdict == "broken") == is_broken
+
+
+def test_a_reuse_in_a_job_that_keeps_no_groups_is_broken() -> None:
+    found = report(cut(3), [2], reuse=False)["grouping"]
+    assert found.verdict == "broken"
+    assert "1 rows are called reuses, and the job keeps no group for reuse" in found.detail
 
 
 def test_a_line_beyond_the_output_isnt_left_out() -> None:

@@ -367,6 +367,15 @@ def test_values_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None
     assert audited(folder)["trace"].verdict == "broken"
 
 
+def test_rows_that_a_stopped_job_holds_arent_lost(tmp_path: Path) -> None:
+    folder = PrivateFolder(tmp_path, people(N_ROWS))
+    for until in range(60, 420, 60):
+        folder.run(until=until)
+    write(folder.table.select(list(folder.job.schema.columns)), tmp_path / "original.csv")
+    remove(folder, 1, 2)
+    assert audited(folder).verdict == "unverifiable", audited(folder)
+
+
 def test_a_report_says_that_rows_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
     folder = in_files(tmp_path)
     remove(folder, 1)

@@ -78,12 +78,18 @@ def audit_parts(
             n_unreadable=n_unreadable, files=files,
         )  # fmt: skip
 
-    rest = None if trace is None else rest_of(published, trace, numbers)
+    part, of_rest, rest = parts[-1], None, None
+    if trace is not None:
+        delays = [None if one.policy.delay is None else one.policy.delay.rows for one in parts]
+        known = [each for each in delays if each is not None]
+        rest = rest_of(
+            published, trace, numbers, most_held=max(known) if len(known) == len(delays) else None,
+            reuse=part.options.get("reuse"),
+        )  # fmt: skip
     if rest is None:
         found = judge(trace)
         lost = lost_files(numbers)
         return found if lost is None else replace(found, verdicts=(*found.verdicts, lost))
-    part, of_rest = parts[-1], None
     # Where rows leave in the order of their arrival, a group may have lines in a removed file.
     is_whole = part.options.get("order") in ("released", "shuffled")
     if is_whole and part.published <= rest.first and rest.published is not None:

@@ -69,8 +69,27 @@ def lost_files(numbers: Sequence[int]) -> Verdict | None:
     return Verdict("trace", "broken", detail, {"n_lost_files": n})
 
 
-def rest_of(published: pa.Table, trace: pa.Table, numbers: Sequence[int]) -> Rest | None:
-    """Return what is left of a trace whose files have these numbers; None if none was removed."""
+def rest_of(
+    published: pa.Table,
+    trace: pa.Table,
+    numbers: Sequence[int],
+    *,
+    most_held: int | None = None,
+    reuse: bool | None = None,
+) -> Rest | None:
+    """Return what is left of a trace whose files have these numbers; None if none was removed.
+
+    Parameters
+    ----------
+    published, trace
+        The output, and the lines that are left.
+    numbers
+        Those of the files of the trace.
+    most_held
+        The most rows for which a row may be held, if that was promised.
+    reuse
+        Whether rows may join groups that were published before. None: that isn't known.
+    """
     n_removed = min(numbers, default=1) - 1
     if n_removed <= 0:
         return None
@@ -84,8 +103,8 @@ def rest_of(published: pa.Table, trace: pa.Table, numbers: Sequence[int]) -> Res
     )
     is_of_cells = "attribute" in trace.schema.names
     flaws = _flaws(seq[seq >= 0], row[row >= 0], first, n_rows, is_of_cells=is_of_cells)
-    if not is_of_cells and (n := _n_lost_arrivals(trace)):
-        flaws.append(f"{n:,} rows that arrived after them have no line")
+    if most_held is not None and not is_of_cells and (n := _n_lost_arrivals(trace, most_held)):
+        flaws.append(f"{n:,} rows that arrived after them have no line, and aren't held any more")
     if (lost := lost_files(numbers)) is not None:
         flaws.append(lost.detail)
     verdict = Verdict(
@@ -99,6 +118,8 @@ def rest_of(published: pa.Table, trace: pa.Table, numbers: Sequence[int]) -> Res
     outcome = positions(column(trace, "outcome"), OUTCOMES, unknown=-1)
     released = np.unique(group[(outcome == GROUP) & (group >= 0)])
     is_orphan = (outcome == REUSE) & (seq >= first) & ~np.isin(group, released)
+    # A reuse in a job that keeps no group for it is a flaw, whatever it joins.
+    is_orphan &= reuse is not False
     shown = np.setdiff1d(np.arange(first, n_rows), seq[is_orphan])
     lines = trace.filter(pa.array(~is_orphan))
     # A place that no published row has stays one.
@@ -126,18 +147,22 @@ def _flaws(
     return flaws
 
 
-def _n_lost_arrivals(trace: pa.Table) -> int:
-    """Return how many rows have no line, though they arrived after all rows of removed lines.
+def _n_lost_arrivals(trace: pa.Table, most_held: int) -> int:
+    """Return how many rows have no line, though they were decided after those of removed lines.
 
     Lines are in the order of decision: who arrived after the first decision that is left wasn't
-    decided before it. Shards count their own rows, and aren't judged here.
+    decided before it. The last rows of a job that was stopped may still be held. Shards count their
+    own rows, and aren't judged here.
     """
     if "shard" in trace.schema.names:
         return 0
     arrived, published = _whole(trace, "arrived"), _whole(trace, "published")
-    begin = int(published[published >= 0].min(initial=np.iinfo(np.int64).max))
-    later = np.unique(arrived[arrived > begin])
-    return int(later[-1]) - begin - len(later) if len(later) else 0
+    moments = published[published >= 0]
+    if not len(moments):
+        return 0
+    first, last = int(moments.min()) + 1, int(moments.max()) - most_held
+    there = np.unique(arrived[(first <= arrived) & (arrived < last)])
+    return max(0, last - first - len(there))
 
 
 def judged_by_rest(policy: Policy, whole: Report, rest: Rest, found: Report | None) -> Report:
