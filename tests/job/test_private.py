@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from shoal.audit import Report
 from shoal.errors import CheckpointError, JobError
 from shoal.job import Job
 from shoal.job.auditing import audit
 from shoal.job.changing import newest_checkpoint
 from shoal.job.ends import recovery_of
+from shoal.job.reporting import report
 from shoal.run.state.folder import CHECKPOINT, path_of
 from shoal.run.state.private_files import numbered, read_private
 from shoal.run.state.rekey import rekey
@@ -24,7 +28,7 @@ from shoal.run.state.store import Store
 from tests.crashes.world import read_all
 from tests.job import test_changing
 from tests.job.test_changing import K3, N_ROWS, Folder
-from tests.world import people, shoal, with_gaps
+from tests.world import people, shoal, with_gaps, write
 
 PRIVATE = "\n[private]\nfile_megabytes = 0.002\n"
 KEY = "ab" * 32
@@ -157,6 +161,60 @@ def test_a_job_whose_private_files_are_in_clear_is_told_so_when_its_key_is_chang
     folder.write()
     folder.run()
     assert Counter(line["row"] for line in folder.lines("trace", None)) == Counter(range(N_ROWS))
+
+
+@pytest.mark.parametrize("forgotten", ["trace", "job.quarantine", "state"])
+@pytest.mark.parametrize("megabytes", ["1", "0.002"])
+def test_a_folder_that_was_forgotten_when_the_key_was_changed_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    forgotten: str,
+    megabytes: str,
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    monkeypatch.setenv("NEW_KEY", "cd" * 32)
+    folder = SealedFolder(tmp_path, with_gaps(people(N_ROWS), {"age": 10}))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    # With small files the checkpoint begins a new one, and needs none that is there.
+    folder.private = folder.private.replace("0.002", megabytes)
+    folder.write()
+    for until in (100, 300):
+        folder.run(until=until)
+    names = ["state", "trace", "job.quarantine"]
+    changed = [tmp_path / name for name in names if name != forgotten]
+    other = tmp_path / "other"
+    if forgotten == "state":  # a state must be named, be it another one
+        with Store(other, job={}, seal=None).lock():
+            pass
+        changed.append(other)
+    rekey(changed, Seal(bytes.fromhex(KEY)), Seal(bytes.fromhex("cd" * 32)))
+    if forgotten != "state":
+        folder.seal = ", seal = 'env:NEW_KEY'"
+        folder.write()
+    has, needs = ("NEW", "THE") if forgotten == "state" else ("THE", "NEW")
+    monkeypatch.setenv("OLD_KEY", os.environ[f"{has}_KEY"])
+    # Where both folders have the other key, they are opened one after the other.
+    for name in ("job.quarantine", "trace") if forgotten == "state" else (forgotten,):
+        before = folder.files
+        with pytest.raises(CheckpointError) as refused:
+            folder.run()
+        assert folder.files == before
+        found = str(refused.value)
+        at = tmp_path / name
+        assert found.startswith(f"{at}: is sealed with another key than the checkpoints: ")
+        command = found[found.index("shoal checkpoint rekey ") :].partition(". ")[0]
+        assert f"{tmp_path / 'state'} " in command
+        assert command.endswith(f" --seal env:OLD_KEY --new-seal env:{needs}_KEY")
+        assert shoal(monkeypatch, *command.split()[1:]) == 0
+    folder.run()
+    seal = Seal.from_spec(f"env:{needs}_KEY")
+    assert Counter(line["row"] for line in folder.lines("trace", seal)) == Counter(range(N_ROWS))
+    capsys.readouterr()
+    assert shoal(monkeypatch, "unseal", at, "--seal", f"env:{has}_KEY") == 5
+    said = capsys.readouterr().err
+    assert "sealed with another key" in said
+    assert "shoal checkpoint rekey" in said
 
 
 class Cut(BaseException):
@@ -334,6 +392,236 @@ def test_an_older_checkpoint_is_resumed_or_refused_by_what_its_marks_say(
     folder.write()
     folder.run()
     assert folder.n_traced() == Counter(range(N_ROWS))
+
+
+def test_an_audit_says_that_a_trace_is_sealed_and_how_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    folder = SealedFolder(tmp_path, people(N_ROWS))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    folder.run()
+    trace = folder.path / "trace"
+    (file,) = numbered(trace).values()
+    renamed = folder.path / "trace 1.jsonl"
+    renamed.write_bytes(file.read_bytes())
+    words = ["audit", folder.path / "job.toml", folder.path / "out.jsonl", "--trace"]
+    for path, out in ((trace, "opened/"), (file, "opened.jsonl"), (renamed, "opened.jsonl")):
+        assert shoal(monkeypatch, *words, path) == 2
+        said = capsys.readouterr().err
+        assert f"shoal unseal {shlex.quote(str(path))} --seal env:THE_KEY -o {out}" in said
+    schema, policy = folder.job.schema, folder.job.policy
+    with pytest.raises(JobError, match=r"is sealed.*--seal KEY"):
+        audit(schema, policy, folder.published, trace=trace)
+    monkeypatch.chdir(folder.path)
+    assert shoal(monkeypatch, "unseal", "trace", "--seal", "env:THE_KEY", "-o", "trace.jsonl") == 0
+    assert shoal(monkeypatch, *words, "trace.jsonl") in (0, 6)
+
+
+def test_an_audit_says_that_there_is_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = PrivateFolder(tmp_path, people(60))
+    folder.write()
+    folder.run()
+    (tmp_path / "empty").mkdir()
+    words = ["audit", folder.path / "job.toml", folder.path / "out.jsonl", "--trace"]
+    for name in ("none", "none/", "none.parquet", "job.toml/none"):
+        assert shoal(monkeypatch, *words, tmp_path / name) == 4
+        assert ": can't be read as a trace: it doesn't exist" in capsys.readouterr().err
+    for name in ("state", "empty"):
+        assert shoal(monkeypatch, *words, tmp_path / name) == 2
+        said = capsys.readouterr().err
+        assert "has no file of a trace" in said
+        assert "rows-0000000001.jsonl" in said
+    assert shoal(monkeypatch, *words, tmp_path / "trace") in (0, 6)
+
+
+# -- a trace whose oldest files were removed -------------------------------------------------------
+
+
+def in_files(path: Path, **sections: str) -> PrivateFolder:
+    """A job that has run, with a trace of at least eight files."""
+    folder = PrivateFolder(path, with_gaps(people(N_ROWS), {"age": 40}), **sections)
+    for until in range(60, N_ROWS, 60):
+        folder.run(until=until)
+    folder.run()
+    assert list(numbered(folder.path / "trace"))[:8] == [1, 2, 3, 4, 5, 6, 7, 8]
+    write(folder.table.select(list(folder.job.schema.columns)), path / "original.csv")
+    return folder
+
+
+def audited(folder: PrivateFolder) -> Report:
+    """The audit with the trace as it is in its folder."""
+    original, trace = folder.path / "original.csv", folder.path / "trace"
+    return audit(folder.job, folder.path / "out.jsonl", original=original, trace=trace)
+
+
+def remove(folder: PrivateFolder, *numbers: int) -> None:
+    for number in numbers:
+        numbered(folder.path / "trace")[number].unlink()
+
+
+NAMES = ["castle", "fads", "min-delay", "tide"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_whose_trace_was_removed_are_unverifiable(tmp_path: Path, name: str) -> None:
+    folder = in_files(tmp_path, name=name)
+    assert audited(folder).verdict == "kept", audited(folder)
+    last = max(numbered(tmp_path / "trace"))
+    for number in range(1, last):
+        remove(folder, number)
+        found = audited(folder)
+        assert found.verdict == "unverifiable", found
+        files = "file 1 of the trace was" if number == 1 else f"files 1–{number} of the trace were"
+        assert found["trace"].detail.startswith(f"{files} removed, and with ")
+        assert {found[each].verdict for each in ("shape", "secrecy")} == {"kept"}
+        assert {found[each].verdict for each in ("k-anonymity", "cover")} == {"unverifiable"}
+    assert found["trace"].figures["n_removed_files"] == last - 1
+
+
+def test_rows_of_a_changed_job_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
+    folder = PrivateFolder(tmp_path, people(N_ROWS))
+    for until in range(60, N_ROWS, 60):
+        folder.write(policy=f"k = {3 if until < 300 else 6}\ndelay = {{ rows = 40 }}")
+        folder.run(until=until)
+    folder.run()
+    write(folder.table.select(list(folder.job.schema.columns)), tmp_path / "original.csv")
+    assert audited(folder).verdict == "kept", audited(folder)
+    last = max(numbered(tmp_path / "trace"))
+    for number in range(1, last):
+        remove(folder, number)
+        found = audited(folder)
+        assert found.verdict == "unverifiable", found
+        assert found["trace"].figures["n_removed_files"] == number
+    assert "by the lines that are left" in found["k-anonymity, part 2 of 2"].detail
+
+
+def test_values_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
+    schema = 'subject = "person"\ntime = "at"\n[schema.quasi]\ntown = {}'
+    policy = "z = 3\nwindow = { rows = 200 }"
+    folder = in_files(tmp_path, schema=schema, name="z-anonymity", policy=policy)
+    assert audited(folder).verdict == "kept", audited(folder)
+    remove(folder, 1, 2)
+    found = audited(folder)
+    assert found.verdict == found["trace"].verdict == "unverifiable", found
+    remove(folder, 4)
+    assert audited(folder)["trace"].verdict == "broken"
+
+
+def test_rows_that_a_stopped_job_holds_arent_lost(tmp_path: Path) -> None:
+    folder = PrivateFolder(tmp_path, people(N_ROWS))
+    for until in range(60, 420, 60):
+        folder.run(until=until)
+    write(folder.table.select(list(folder.job.schema.columns)), tmp_path / "original.csv")
+    remove(folder, 1, 2)
+    assert audited(folder).verdict == "unverifiable", audited(folder)
+
+
+def test_a_report_says_that_rows_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 1)
+    trace = folder.path / "trace"
+    page = report(folder.job, folder.path / "out.jsonl", trace=trace, attacks=[])
+    assert page.verdict == "unverifiable"
+
+
+def test_files_that_are_lost_between_others_arent_removed_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 4, 5)
+    found = audited(folder)
+    assert found["trace"].verdict == found.verdict == "broken"
+    assert "lacks files 4–5, though it has files before and after them" in found["trace"].detail
+    remove(folder, 1)
+    found = audited(folder)
+    assert found["trace"].verdict == "broken"
+    assert "file 1 of the trace was removed" in found["trace"].detail
+    assert "lacks files 4–5" in found["trace"].detail
+    remove(folder, 2, 3)
+    words = ["audit", tmp_path / "job.toml", tmp_path / "out.jsonl", "--trace", tmp_path / "trace"]
+    assert shoal(monkeypatch, *words) == 6
+    assert "files 1–5 of the trace were removed" in capsys.readouterr().out
+
+
+def test_a_sealed_trace_keeps_the_numbers_of_its_files_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    folder = SealedFolder(tmp_path, people(N_ROWS))
+    folder.seal = ", seal = 'env:THE_KEY'"
+    folder.write()
+    for until in range(60, N_ROWS, 60):
+        folder.run(until=until)
+    folder.run()
+    last = max(numbered(tmp_path / "trace"))
+    remove(folder, 1, 2, 3)
+    monkeypatch.chdir(tmp_path)
+    words = ["audit", "job.toml", "out.jsonl", "--trace"]
+    assert shoal(monkeypatch, *words, "trace") == 2
+    command = "shoal unseal trace --seal env:THE_KEY -o opened/"
+    assert command in capsys.readouterr().err
+    assert shoal(monkeypatch, *command.split()[1:]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("warning: trace: files 1–3 are missing: the job may have removed them")
+    assert "-o" not in said
+    assert list(numbered(tmp_path / "opened")) == list(range(4, last + 1))
+    assert b"".join(read_private(tmp_path / "opened", None)) == b"".join(
+        read_private(tmp_path / "trace", Seal(bytes.fromhex(KEY)))
+    )
+    assert (tmp_path / "opened").stat().st_mode & 0o077 == 0
+    assert all(file.stat().st_mode & 0o077 == 0 for file in (tmp_path / "opened").iterdir())
+    assert shoal(monkeypatch, *words, "opened") == 6
+    assert "files 1–3 of the trace were removed" in capsys.readouterr().out
+    assert shoal(monkeypatch, *command.split()[1:]) == 2
+    assert "has rows already" in capsys.readouterr().err
+    remove(folder, 5, 6, 8)
+    assert shoal(monkeypatch, *command.split()[1:-1], "one.jsonl") == 0
+    said = capsys.readouterr().err
+    assert "files 5–6, 8 are missing between others: they are lost" in said
+    assert "-o NAME/" in said
+    damaged = numbered(tmp_path / "trace")[last]
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    assert shoal(monkeypatch, *command.split()[1:-1], "other/") == 5
+    assert not (tmp_path / "other").exists()
+
+
+def test_lines_that_are_lost_in_files_that_are_left_arent_removed_ones(tmp_path: Path) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 1, 2)
+    path = numbered(tmp_path / "trace")[5]
+    lines = path.read_text().splitlines(keepends=True)
+    at = next(i for i, line in enumerate(lines) if json.loads(line)["seq"] is not None)
+    path.write_text("".join(lines[:at] + lines[at + 1 :]))
+    found = audited(folder)
+    assert found["trace"].verdict == "broken"
+    assert "1 published rows after them have no line" in found["trace"].detail
+    path.write_text("".join([*lines, lines[at]]))
+    detail = audited(folder)["trace"].detail
+    assert "1 lines are of a published row that another line is of" in detail
+    path.write_text("".join(lines))
+    assert audited(folder).verdict == "unverifiable"
+    # The end isn't removed, but cut off.
+    remove(folder, max(numbered(tmp_path / "trace")))
+    assert audited(folder)["trace"].verdict == "broken"
+
+
+def test_a_promise_that_the_rest_of_a_trace_refutes_is_broken(tmp_path: Path) -> None:
+    folder = in_files(tmp_path)
+    remove(folder, 1, 2, 3)
+    path = numbered(tmp_path / "trace")[6]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    group = next(line["group"] for line in lines if line["outcome"] == "group")
+    for line in lines:
+        if line["group"] == group:
+            line["subject"] = "person-1"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = audited(folder)
+    assert {found[each].verdict for each in ("k-anonymity", "cover")} == {"broken"}
+    assert found["k-anonymity"].detail.startswith("by the lines that are left, of ")
 
 
 def read(folder: Folder, **sections: str) -> Job:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.audit.columns import column, integers
+from shoal.audit.removed import judged_by_rest, lost_files, rest_of
 from shoal.audit.report import Report, Verdict
 from shoal.audit.run import audit
 from shoal.errors import ParameterError
@@ -61,13 +62,55 @@ def audit_parts(
     original_rows: NDArray[np.int64] | None = None,
     n_unreadable: int = 0,
     files: Sequence[Path] = (),
+    numbers: Sequence[int] = (),
 ) -> Report:
     """Judge each part of an output by the promise that was in force; the parameters are `audit`'s.
 
     The verdicts of each part have its number in their names. Of a stream that never changed the
-    report is that of `audit`.
+    report is that of `audit`. ``numbers`` are those of the files of the trace, if it has numbered
+    files: if some of them are missing, there is a verdict about the trace, too.
     """
     _check(parts, published)
+
+    def judge(lines: pa.Table | None) -> Report:
+        return _judge(
+            schema, parts, published, trace=lines, original=original, original_rows=original_rows,
+            n_unreadable=n_unreadable, files=files,
+        )  # fmt: skip
+
+    part, of_rest, rest = parts[-1], None, None
+    if trace is not None:
+        delays = [None if one.policy.delay is None else one.policy.delay.rows for one in parts]
+        known = [each for each in delays if each is not None]
+        rest = rest_of(
+            published, trace, numbers, most_held=max(known) if len(known) == len(delays) else None,
+            reuse=part.options.get("reuse"),
+        )  # fmt: skip
+    if rest is None:
+        found = judge(trace)
+        lost = lost_files(numbers)
+        return found if lost is None else replace(found, verdicts=(*found.verdicts, lost))
+    # Where rows leave in the order of their arrival, a group may have lines in a removed file.
+    is_whole = part.options.get("order") in ("released", "shuffled")
+    if is_whole and part.published <= rest.first and rest.published is not None:
+        of_rest = audit(
+            schema, part.policy, rest.published, trace=rest.trace, original=original,
+            original_rows=original_rows, **part.options,
+        )  # fmt: skip
+    return judged_by_rest(part.policy, judge(None), rest, of_rest)
+
+
+def _judge(
+    schema: Schema,
+    parts: Sequence[Part],
+    published: pa.Table,
+    *,
+    trace: pa.Table | None,
+    original: pa.Table | None,
+    original_rows: NDArray[np.int64] | None,
+    n_unreadable: int,
+    files: Sequence[Path],
+) -> Report:
     if len(parts) == 1:
         return audit(
             schema, parts[0].policy, published, trace=trace, original=original,

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
+import shutil
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from shoal.cli.terminal import print_message
 from shoal.errors import JobError, Problem
+from shoal.io.files.atomic import PARTIAL, atomic_write, rename_synced
+from shoal.io.files.durable import is_folder
 from shoal.io.files.private import open_private
-from shoal.run.state.private_files import numbered, read_private
+from shoal.io.streams import STDIO
+from shoal.run.state.folder import writing
+from shoal.run.state.private_files import name_of, numbered, read_private
 from shoal.run.state.rekey import rekey as seal_anew
 from shoal.run.state.seal import Seal
 
@@ -31,29 +37,74 @@ def rekey(folders: Sequence[Path], *, seal: str | None, new_seal: str | None) ->
     return 0
 
 
-def unseal(path: Path, *, seal: str | None, output: Path | None) -> int:
+def unseal(path: Path, *, seal: str | None, output: str | Path | None, force: bool = False) -> int:
     """Write private rows decrypted; return the exit code."""
     key = None if seal is None else Seal.from_spec(seal)
-    rows = read_private(path, key)
-    if output is None:
-        sys.stdout.buffer.writelines(rows)
+    if output is None or str(output) == STDIO:
+        sys.stdout.buffer.writelines(read_private(path, key))
         sys.stdout.buffer.flush()
+    elif is_folder(output):
+        _unseal_into(path, key, Path(output).absolute())
+        _warn_of_missing(path, "")
         return 0
-    _refuse_overwriting(path, output)
-    first = next(rows, b"")  # a wrong key is found here, before anything is overwritten
-    # Mode 0600: it is as private as what it is made of.
-    file = open_private(output)
-    try:
-        for lines in itertools.chain([first], rows):
-            file.write(lines)
-    finally:
-        file.close()
+    else:
+        _unseal_onto(path, key, Path(output), force=force)
+    _warn_of_missing(path, ". A folder (-o NAME/) keeps the numbers of the files for shoal audit")
     return 0
 
 
-def _refuse_overwriting(path: Path, output: Path) -> None:
-    """Raise if the output is one of the files that are read: it would be emptied first."""
-    files = list(numbered(path).values()) if path.is_dir() else [path]
-    if output.exists() and any(file.exists() and file.samefile(output) for file in files):
-        what = "is an input file, which would be emptied"
-        raise JobError(Problem("--output", what, str(output), "Name another file"))
+def _unseal_onto(path: Path, key: Seal | None, output: Path, *, force: bool) -> None:
+    """Write all rows to one file, which appears when it is complete."""
+    # To standard output rows are written without importing what makes a report.
+    from shoal.cli.report import check_page
+
+    check_page(output, [("PRIVATE", path)], force=force)
+    rows = read_private(path, key)
+    if output.exists() and not output.is_file():
+        # A pipe isn't replaced, but written to.
+        with contextlib.closing(open_private(output)) as pipe:
+            for lines in rows:
+                pipe.write(lines)
+        return
+    # Mode 0600: it is as private as what it is made of.
+    with atomic_write(output, private=True) as file:
+        for lines in rows:
+            file.write(lines)
+
+
+def _unseal_into(path: Path, key: Seal | None, folder: Path) -> None:
+    """Write each file to one of the same number in a folder, which appears when it is complete."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        what = f"{folder} has rows already, or other files"
+        raise JobError(Problem("-o", what, None, "Name a new folder, or remove it"))
+    files = numbered(path) if path.is_dir() else numbered(path.parent)
+    chosen = files if path.is_dir() else {n: each for n, each in files.items() if each == path}
+    if not chosen:
+        next(read_private(path, key), b"")  # says what is looked for there
+    partial = folder.with_name(folder.name + PARTIAL)
+    with writing(partial):
+        partial.mkdir(0o700)
+    try:
+        for number, file in chosen.items():
+            with atomic_write(partial / name_of(number), private=True) as output:
+                for lines in read_private(file, key):
+                    output.write(lines)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    rename_synced(partial, folder)
+
+
+def _warn_of_missing(path: Path, more: str) -> None:
+    """Print a warning if the files of a folder don't have all numbers from 1 on."""
+    numbers = list(numbered(path)) if path.is_dir() else []
+    gaps = [(one + 1, other - 1) for one, other in pairwise([0, *numbers]) if other > one + 1]
+    first = [each for each in gaps if each[0] == 1]
+    reasons = {
+        "are missing: the job may have removed them (private.keep_days, keep_megabytes)": first,
+        "are missing between others: they are lost": [each for each in gaps if each[0] > 1],
+    }
+    for what, spans in reasons.items():
+        if spans:
+            named = [str(one) if one == last else f"{one}–{last}" for one, last in spans]
+            print_message(f"warning: {path}: files {', '.join(named)} {what}{more}")

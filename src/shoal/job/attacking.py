@@ -96,7 +96,7 @@ def attack(
         trace = published.trace
     changes: Sequence[Mapping[str, Any]] = []
     if trace is not None:
-        trace, changes = read_trace(trace)
+        trace, changes, _ = read_trace(trace, job)
     setting = setting_of(job, published, original=original, trace=trace, format=format)
     setting = dataclasses.replace(
         setting, known=None if known is None else listed(known), n_targets=targets, seed=seed
@@ -144,7 +144,7 @@ def setting_of(
         published = published.output if published.frame is None else published.frame
     output = read_published(job, published, format)
     given, rows = read_table("original", original, job.schema.columns, job=job)
-    lines = None if trace is None else read_trace(trace)[0]
+    lines = None if trace is None else read_trace(trace, job).rows
     numeric: Numeric = job.publish.numeric
     suppressed: Suppressed = job.publish.suppressed
     order: Order = job.publish.order

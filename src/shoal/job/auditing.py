@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, overload
 
@@ -21,10 +23,10 @@ from shoal.engine.kernels.arrays import Ints
 from shoal.errors import CheckpointError, DataError, JobError, ParameterError, ResourceError
 from shoal.io import Source, open_source
 from shoal.io.files.connector import FileInput, FileOutput
-from shoal.io.files.folder import FolderSource, has_only_folders
+from shoal.io.files.folder import COMPLETE, FolderSource, files_in, has_only_folders
 from shoal.io.formats import file_type
 from shoal.io.formats.jsonl import NoLinesError
-from shoal.io.streams import STDIO, is_directory
+from shoal.io.streams import STDIO, is_directory, refuse_address
 from shoal.io.text.dialect import Dialect
 from shoal.job.changes import changes_between
 from shoal.job.changing import n_changes, newest_checkpoint
@@ -33,11 +35,12 @@ from shoal.job.running import AnyJob, job_of
 from shoal.run.frame_kinds import FRAMES, chunks_of, is_frame, kind_of
 from shoal.run.result import Result
 from shoal.run.state.folder import CHECKPOINT, numbers_of
+from shoal.run.state.private_files import EXAMPLE, is_sealed, numbered
 from shoal.run.state.seal import Seal
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
 
-__all__ = ["Data", "audit", "read_published", "read_table", "read_trace"]
+__all__ = ["NO_TRACE", "Data", "audit", "read_published", "read_table", "read_trace"]
 
 #: Rows in memory or in a file.
 Data: TypeAlias = Any
@@ -134,14 +137,14 @@ def audit(
     given, rows = None, None
     if original is not None:
         given, rows, _ = _table("original", original, schema.columns, None, dialect=dialect)
-    lines, changes = (None, []) if trace is None else read_trace(trace)
+    lines, changes, numbers = NO_TRACE if trace is None else read_trace(trace, job)
     if job is not None:
         parts, unknown = parts_of(job, changes)
     else:
         parts, unknown = [Part(policy, options)], _unjudged(len(changes))
     report = audit_parts(
         schema, parts, output.table, trace=lines, original=given, original_rows=rows,
-        n_unreadable=output.n_bad, files=files_behind(published),
+        n_unreadable=output.n_bad, files=files_behind(published), numbers=numbers,
     )  # fmt: skip
     return dataclasses.replace(report, verdicts=(*report.verdicts, *unknown))
 
@@ -394,10 +397,72 @@ def read_published(job: Job, published: Data, form: str | None = None) -> pa.Tab
     return found.table
 
 
-def read_trace(trace: Data) -> tuple[pa.Table, list[dict[str, Any]]]:
-    """Return the lines of a trace that are about rows, and the changes of the job in it."""
+class TraceLines(NamedTuple):
+    """The lines of a trace that are about rows, and the changes of the job in it.
+
+    ``numbers`` are those of its files, if they are private files: the oldest may be removed.
+    """
+
+    rows: pa.Table | None
+    changes: Sequence[Mapping[str, Any]] = ()
+    numbers: Sequence[int] = ()
+
+
+NO_TRACE = TraceLines(None)
+
+
+def read_trace(trace: Data, job: Job | None = None) -> TraceLines:
+    """Read a trace, from a frame or file.
+
+    Raises
+    ------
+    JobError
+        If it is sealed, or a folder without files that could be a trace.
+    ResourceError
+        If it doesn't exist.
+    """
+    numbers: Sequence[int] = ()
+    if isinstance(trace, str | Path) and str(trace) != STDIO:
+        _check_trace(Path(trace), job)
+        numbers = list(numbered(Path(trace))) if is_directory(trace) else ()
     lines = _table("trace", trace, None, None).table
-    return without_changes(lines), changes_in(lines)
+    return TraceLines(without_changes(lines), changes_in(lines), numbers)
+
+
+def _check_trace(path: Path, job: Job | None) -> None:
+    """Raise if a path has no trace that can be read as it is."""
+    refuse_address(path)
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        what = "can't be read as a trace: it doesn't exist"
+        fix = "Give the file or folder that the run wrote with --trace"
+        raise ResourceError(f"{path}: {what}. {fix}.") from None
+    except (OSError, ValueError):
+        return  # who opens it says why
+    if is_sealed(path):
+        spec = None if job is None or job.checkpoints is None else job.checkpoints.seal
+        # What is no place may be the key itself.
+        seal = spec if spec is not None and spec.startswith(("env:", "file:")) else "KEY"
+        # A folder keeps the numbers of the files: the oldest may have been removed.
+        opened = "opened/" if path.is_dir() else "opened.jsonl"
+        command = f"shoal unseal {shlex.quote(str(path))} --seal {shlex.quote(seal)} -o {opened}"
+        fix = f"Open it with {command} and give {opened} instead"
+        raise ParameterError("trace", "is sealed", got=str(path), fix=fix)
+    if path.is_dir() and not _has_data(path):
+        what = f"has no file of a trace, such as part-0000000001.parquet or {EXAMPLE}"
+        fix = "Give the file or folder that the run wrote with --trace"
+        raise ParameterError("trace", what, got=str(path), fix=fix)
+
+
+def _has_data(folder: Path) -> bool:
+    """Return whether a folder, or one of its folders, has a file of a known format."""
+    for name in files_in(folder, nested=True):
+        with suppress(ParameterError):
+            file_type(name)
+            return True
+    # One that is marked as complete may have none.
+    return any(folder.rglob(COMPLETE))
 
 
 def read_table(

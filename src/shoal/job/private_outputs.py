@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 
-from shoal.errors import DataError, JobError, Problem
+from shoal.errors import CheckpointError, DataError, JobError, Problem
 from shoal.io import BadRow, QuarantineWriter, Sink, Source
 from shoal.io.base import CommitMark, SinkFactory
 from shoal.io.connector import Opener, place_of
@@ -19,7 +20,8 @@ from shoal.io.files.private import open_private
 from shoal.io.formats import file_type
 from shoal.job.file import Job
 from shoal.run.recovery import Recovery
-from shoal.run.state.private_files import PrivateFiles, numbered
+from shoal.run.state.private_files import PrivateFiles, numbered, other_key
+from shoal.run.state.seal import Seal
 
 __all__ = ["QuarantineSink", "private_places", "trace_factory"]
 
@@ -66,6 +68,8 @@ def _private_factory(job: Job, folder: Path, key: str, recovery: Recovery | None
         assert recovery is not None
         seal = recovery.seal if private.is_sealed else None
         assert private.is_sealed == (seal is not None)
+        if seal is not None and mark is not None and folder.is_dir():
+            _refuse_other_key(job, folder, seal)
         return PrivateFiles(folder, schema, mark, retention=private.retention, seal=seal)
 
     def check() -> None:
@@ -73,6 +77,25 @@ def _private_factory(job: Job, folder: Path, key: str, recovery: Recovery | None
             raise has_rows_already(str(folder), key)
 
     return Opener(open_files, check)
+
+
+def _refuse_other_key(job: Job, folder: Path, seal: Seal) -> None:
+    """Raise if files have another key than the checkpoints, before more are written."""
+    key = other_key(folder, seal)
+    if key is None:
+        return
+    assert job.checkpoints is not None
+    private = [folder, job.bad_rows.file] if job.bad_rows.file.is_dir() else [folder]
+    places = dict.fromkeys([job.checkpoints.folder, *private])
+    folders = " ".join(shlex.quote(str(place)) for place in places)
+    raise CheckpointError(
+        f"{folder}: is sealed with another key than the checkpoints: {key}; the key of the job is "
+        f"{seal.fingerprint}. Change it, with the key that the folder has in OLD_KEY: shoal "
+        f"checkpoint rekey {folders} --seal env:OLD_KEY --new-seal "
+        f"{shlex.quote(str(job.checkpoints.seal))}. Name all other folders of private files as "
+        "well: files that have the key of the job stay as they are. If the other key is lost, "
+        "start again with other folders."
+    )
 
 
 class QuarantineSink:

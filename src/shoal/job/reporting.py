@@ -16,6 +16,7 @@ from shoal.attacks.lab import listed
 from shoal.errors import ParameterError
 from shoal.job.attacking import as_promised, setting_of
 from shoal.job.auditing import (
+    NO_TRACE,
     Data,
     _options,
     files_behind,
@@ -108,12 +109,12 @@ def report(
         original = trace = population = None
     if watch is not None:
         watch("reading")
-    lines, changes = (None, []) if trace is None else read_trace(trace)
+    lines, changes, numbers = NO_TRACE if trace is None else read_trace(trace, job)
     release = release_of(job, published, format, changes)
     if original is not None:
         given, rows = read_table("original", original, job.schema.columns, job=job)
         release = dataclasses.replace(release, original=given, original_rows=rows)
-    release = dataclasses.replace(release, trace=lines)
+    release = dataclasses.replace(release, trace=lines, trace_files=numbers)
     if population is not None:
         if job.policy.per_value:
             raise ParameterError(

@@ -49,6 +49,8 @@ class Release:
         The day on which the report is made; None: it isn't told.
     original, original_rows, trace
         The input of the run, the positions of its rows, and the private trace; None: unknown.
+    trace_files
+        The numbers of the files of the trace, if it has numbered files.
     population
         People of whom those in the release are some, with the quasi columns; None: unknown.
     parts
@@ -71,6 +73,7 @@ class Release:
     original: pa.Table | None = None
     original_rows: NDArray[np.int64] | None = None
     trace: pa.Table | None = None
+    trace_files: Sequence[int] = ()
     population: pa.Table | None = None
     parts: Sequence[Part] = ()
     unknown: tuple[Verdict, ...] = ()
@@ -98,7 +101,7 @@ class Release:
         found = audit_parts(
             self.schema, self.parts or [Part(self.policy, self.options)], self.published,
             trace=self.trace, original=self.original, original_rows=self.original_rows,
-            files=self.files,
+            files=self.files, numbers=self.trace_files,
         )  # fmt: skip
         return replace(found, verdicts=(*found.verdicts, *self.unknown))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 from shoal.testing.clocks import ManualClock
 from tests.run.state.world import SEAL, SEALS
+from tests.world import shoal
 
 SCHEMA = pa.schema([("row", pa.int64()), ("subject", pa.string())])
 OTHER = Seal(bytes(range(100, 132)))
@@ -35,7 +38,7 @@ def rows(first: int, end: int) -> pa.RecordBatch:
 
 def there(folder: Path, seal: Seal | None = None) -> list[int]:
     """The rows that the files have, in their order."""
-    text = b"".join(read_private(folder, seal))
+    text = b"".join(read_private(folder, seal)) if numbered(folder) else b""
     return [json.loads(line)["row"] for line in text.splitlines()]
 
 
@@ -269,6 +272,36 @@ def test_all_files_get_another_key_and_go_on(tmp_path: Path) -> None:
     assert there(trace, OTHER) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("is_cut_off", [False, True])
+def test_another_key_keeps_the_warning_of_a_copied_folder(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+    is_cut_off: bool,
+) -> None:  # fmt: skip
+    state, trace, _ = sealed_job(tmp_path)
+    with Store(state, job={"policy": "ab"}, seal=SEAL).lock():
+        pass
+    copied = tmp_path / "copied"
+    shutil.copytree(state, copied)
+    with caplog.at_level(logging.WARNING, "shoal"):
+        if is_cut_off:
+            with monkeypatch.context() as patched:
+                patched.setattr(Path, "replace", None)
+                with pytest.raises(TypeError):
+                    rekey([copied], SEAL, OTHER)
+        rekey([copied], SEAL, OTHER)
+        assert (copied / "lock").read_text() == (state / "lock").read_text()
+        store = Store(copied, job={"policy": "ab"}, seal=OTHER)
+        for _ in range(2):
+            with store.lock():
+                pass
+        assert [record.event for record in caplog.records] == ["folder copied"]
+        # Where it isn't a copy, nothing is said.
+        rekey([state, trace], SEAL, OTHER)
+        with Store(state, job={"policy": "ab"}, seal=OTHER).lock():
+            pass
+    assert len(caplog.records) == 1
+
+
 def test_another_key_makes_no_file_younger(tmp_path: Path) -> None:
     state, trace, mark = sealed_job(tmp_path)
     for file in trace.iterdir():
@@ -290,8 +323,8 @@ def test_nothing_is_unsealed_onto_itself(tmp_path: Path, monkeypatch: pytest.Mon
     before = {file: file.read_bytes() for file in trace.iterdir()}
     *_, last = sorted(before)
     for path in (trace, last):
-        with pytest.raises(JobError, match="would be emptied"):
-            unseal(path, seal="env:THE_KEY", output=last)
+        with pytest.raises(JobError, match=r"-o: (is the same file as|lies in the folder of)"):
+            unseal(path, seal="env:THE_KEY", output=last, force=True)
     assert {file: file.read_bytes() for file in trace.iterdir()} == before
 
 
@@ -312,8 +345,63 @@ def test_a_wrong_key_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     clear = tmp_path / "clear.jsonl"
     clear.write_text("what was there")
     with pytest.raises(CheckpointError):
+        unseal(trace, seal="env:THE_KEY", output=clear, force=True)
+    assert clear.read_text() == "what was there"
+
+
+def test_a_file_that_exists_is_overwritten_only_by_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    clear = tmp_path / "clear.jsonl"
+    clear.write_text("what was there")
+    with pytest.raises(JobError, match=r"exists already.*--force"):
         unseal(trace, seal="env:THE_KEY", output=clear)
     assert clear.read_text() == "what was there"
+    assert unseal(trace, seal="env:THE_KEY", output=clear, force=True) == 0
+    assert clear.read_bytes() == b"".join(read_private(trace, SEAL))
+    assert stat.S_IMODE(clear.stat().st_mode) == 0o600
+
+
+def test_a_damaged_file_in_the_middle_leaves_no_half_of_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    *_, last = numbered(trace).values()
+    last.write_bytes(last.read_bytes()[:-1] + b"x")
+    with pytest.raises(CheckpointError, match="is damaged"):
+        unseal(trace, seal="env:THE_KEY", output=tmp_path / "clear.jsonl")
+    assert not list(tmp_path.glob("clear*"))
+
+
+def test_what_has_no_private_rows_isnt_unsealed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, _, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    (tmp_path / "empty").mkdir()
+    clear = tmp_path / "clear.jsonl"
+    words = ["--seal", "env:THE_KEY", "-o", clear]
+    for path in (state, tmp_path / "empty", *state.iterdir()):
+        assert shoal(monkeypatch, "unseal", path, *words) == 2
+        assert "rows-0000000001.jsonl.sealed" in capsys.readouterr().err
+        assert shoal(monkeypatch, "unseal", path) == 2
+    assert shoal(monkeypatch, "unseal", tmp_path / "none", *words) == 4
+    assert not clear.exists()
+
+
+def test_rows_are_unsealed_into_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert unseal(trace, seal="env:THE_KEY", output=pipe) == 0
+    assert os.read(reader, 10_000) == b"".join(read_private(trace, SEAL))
+    os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_a_change_of_key_that_was_cut_off_is_finished_by_the_next(

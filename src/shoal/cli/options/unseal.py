@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.options.shared import File, Key
+from shoal.cli.options.shared import Key, Text
 
 __all__ = ["unseal"]
 
@@ -16,10 +16,14 @@ def unseal(
     path: Annotated[Path, typer.Argument(metavar="PRIVATE", help="A sealed file, or a folder.")],
     seal: Key = None,
     output: Annotated[
-        File, typer.Option("--output", "-o", metavar="OUT", help="A file. [default: stdout]")
+        Text,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="A file, or a new folder/. [default: stdout]"
+        ),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Decrypt a sealed trace or quarantine to JSON lines."""
     from shoal.cli.sealing import unseal as command
 
-    raise typer.Exit(command(path, seal=seal, output=output))
+    raise typer.Exit(command(path, seal=seal, output=output, force=force))

@@ -109,12 +109,19 @@ def drop_leftovers(folder: Path, before: int) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, *, to_run: bool = True) -> Iterator[None]:
     """Lock the folder for this process, until the end of the context or of the process.
 
     The operating system releases the lock when the process ends, however it ends. Child processes
     don't hold it. If the folder is a copy, a warning says so: the lock of a copy keeps out nobody
     who uses the original.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    to_run
+        Whether the job runs. If it doesn't, the warning is left to its next run.
 
     Raises
     ------
@@ -139,14 +146,18 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(number)
         raise ResourceError(f"{path}: can't be locked: {os_reason(error)}.") from None
     _locks.add(number)
+    owner = str(os.fstat(number).st_ino)
     try:
-        _warn_of_copy(folder, number)
-        _write(number, str(os.getpid()))
+        if to_run:
+            _warn_of_copy(folder, number)
+        else:
+            owner = _words(number)[1] or owner
+        _write(number, str(os.getpid()), owner)
         yield
     finally:
         if number in _locks:
             _locks.discard(number)
-            _write(number, "-")
+            _write(number, "-", owner)
             os.close(number)
 
 
@@ -156,10 +167,10 @@ def _words(number: int) -> tuple[str, str]:
     return (*words, "", "")[0], (*words, "", "")[1]
 
 
-def _write(number: int, holder: str) -> None:
+def _write(number: int, holder: str, owner: str) -> None:
     # Only for people and for the warning of a copy; a full disk is no reason to fail.
     with suppress(OSError):
-        text = f"{holder} {os.fstat(number).st_ino}\n"
+        text = f"{holder} {owner}\n"
         os.ftruncate(number, 0)
         os.pwrite(number, text.encode(), 0)
 

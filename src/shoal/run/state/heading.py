@@ -19,6 +19,7 @@ from shoal.errors import CheckpointError
 from shoal.run.state.seal import Seal
 
 __all__ = [
+    "MOST_BYTES",
     "DamagedError",
     "Heading",
     "check_seal",
@@ -30,7 +31,7 @@ __all__ = [
 _FIXED = struct.Struct(">8sII")
 _SUM_BYTES = 16
 #: The most bytes of a heading; a larger length is damage.
-_MOST_BYTES = 1 << 20
+MOST_BYTES = 1 << 20
 #: The end of the year 9999, in seconds since 1970: the last moment that `datetime` knows.
 _LATEST = 253_402_300_799
 
@@ -118,7 +119,7 @@ def read_heading(
     _, form, n_bytes = _FIXED.unpack_from(data)
     end = _FIXED.size + n_bytes
     raw = data[: end + _SUM_BYTES]
-    if n_bytes > _MOST_BYTES or raw[end:] != _checksum(raw[:end]):
+    if n_bytes > MOST_BYTES or raw[end:] != _checksum(raw[:end]):
         raise DamagedError(path, "the checksum of its heading doesn't match")
     try:
         facts = json.loads(raw[_FIXED.size : end])
@@ -167,7 +168,9 @@ def check_seal(path: Path, heading: Heading, seal: Seal | None) -> None:
         )
     raise CheckpointError(
         f"{path}: is sealed with another key: {heading.key}; got key {given}. Give the key that it "
-        "was sealed with. If the key is lost, start again with another folder."
+        "was sealed with. If shoal checkpoint rekey has changed the key of other files of the job, "
+        "call it again with the same keys and all folders of the job. If the key is lost, start "
+        "again with another folder."
     )
 
 

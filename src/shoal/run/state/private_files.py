@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import CheckpointError, ResourceError
+from shoal.errors import CheckpointError, JobError, Problem, ResourceError
 from shoal.io.base import CommitMark
 from shoal.io.files.append import CHECKED_BYTES, has_rows_already, wrong_output
 from shoal.io.files.atomic import sync_folder
@@ -32,6 +32,7 @@ from shoal.io.formats import file_type
 from shoal.io.streams import Output, os_reason
 from shoal.run.state.folder import writing
 from shoal.run.state.heading import (
+    MOST_BYTES,
     DamagedError,
     Heading,
     check_seal,
@@ -42,11 +43,23 @@ from shoal.run.state.heading import (
 from shoal.run.state.retention import Retention
 from shoal.run.state.seal import Seal
 
-__all__ = ["MAGIC", "PrivateFiles", "numbered", "read_private", "resealed"]
+__all__ = [
+    "EXAMPLE",
+    "MAGIC",
+    "PrivateFiles",
+    "is_sealed",
+    "name_of",
+    "numbered",
+    "other_key",
+    "read_private",
+    "resealed",
+]
 
 MAGIC, FORMAT = b"\x89SHOALP\n", 1
 SEALED = ".sealed"
 _NAME = re.compile(r"rows-([0-9]{10,})\.jsonl(\.sealed)?")
+#: What messages name as an example of a file.
+EXAMPLE = "rows-0000000001.jsonl"
 _LENGTH = struct.Struct(">I")
 #: How many commits back a mark may be from which a run resumes: two checkpoints are kept, and one
 #: more may have failed.
@@ -163,8 +176,7 @@ class PrivateFiles:
     # -- inside ----------------------------------------------------------------------------------
 
     def _path(self, number: int) -> Path:
-        ending = SEALED if self._seal else ""
-        return self._folder / f"rows-{number:010}.jsonl{ending}"
+        return self._folder / (name_of(number) + (SEALED if self._seal else ""))
 
     def _resume(self, n_bytes: int, mark: CommitMark) -> None:
         """Cut off what came after the mark."""
@@ -320,6 +332,15 @@ class _Buffer(Output):
 # -- reading ---------------------------------------------------------------------------------------
 
 
+def name_of(number: int) -> str:
+    """Return the name of a file, as it is in clear.
+
+    >>> name_of(7)
+    'rows-0000000007.jsonl'
+    """
+    return f"rows-{number:010}.jsonl"
+
+
 def numbered(folder: Path) -> dict[int, Path]:
     """Return the files of a folder by number, the oldest first."""
     try:
@@ -330,27 +351,69 @@ def numbered(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
+def is_sealed(path: Path) -> bool:
+    """Return whether a file, or one of the files of a folder, is sealed."""
+    files = list(numbered(path).values()) if path.is_dir() else [path]
+    return any(file.name.endswith(SEALED) or _is_sealed_file(file) for file in files)
+
+
+def other_key(folder: Path, seal: Seal) -> str | None:
+    """Return the fingerprint of another key that a file of a folder is sealed with, if one is."""
+    for number, path in numbered(folder).items():
+        try:
+            with path.open("rb") as file:
+                heading = read_heading(path, file.read(MOST_BYTES), MAGIC, FORMAT, number)
+        except OSError as error:
+            raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
+        except DamagedError:
+            continue  # a crash may leave a part of a heading
+        if heading.key not in (None, seal.fingerprint):
+            return heading.key
+    return None
+
+
+def _is_sealed_file(path: Path) -> bool:
+    if not path.is_file():
+        return False  # a pipe can be read only once
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
+
+
 def read_private(path: Path, seal: Seal | None) -> Iterator[bytes]:
     """Yield the lines of a file, or of all files of a folder, as bytes that were written together.
 
     Raises
     ------
+    JobError
+        If the folder has no private files, or the file isn't one.
     CheckpointError
         If a file is damaged, or isn't sealed with this key. The torn end of a crash is left out.
     """
     files = list(numbered(path).values()) if path.is_dir() else [path]
+    if not files:
+        raise _no_private(path, f"has no files of private rows, such as {EXAMPLE}{SEALED}")
     for file in files:
         try:
             data = file.read_bytes()
         except OSError as error:
             raise ResourceError(f"{file}: can't be read: {os_reason(error)}.") from None
         if not data.startswith(MAGIC):
+            if not _NAME.fullmatch(file.name):
+                raise _no_private(file, f"isn't a file of private rows, such as {EXAMPLE}{SEALED}")
             yield data
             continue
         match = _NAME.fullmatch(file.name)
         heading = _heading_of(file, data, int(match[1]) if match else None, seal)
         assert seal is not None
         yield from _lines(file, data, heading, seal)
+
+
+def _no_private(path: Path, what: str) -> JobError:
+    fix = "Name the folder that --trace or bad_rows.file named in the run"
+    return JobError(Problem(str(path), what, None, fix))
 
 
 def _heading_of(path: Path, data: bytes, number: int | None, seal: Seal | None) -> Heading:

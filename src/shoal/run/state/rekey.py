@@ -79,7 +79,7 @@ def rekey(folders: Sequence[Path], old: Seal | None, new: Seal) -> Rekeyed:
     n_changed = n_there = n_removed = 0
     with contextlib.ExitStack() as stack:
         for state in states.values():
-            stack.enter_context(locked(state))
+            stack.enter_context(locked(state, to_run=False))
         _refuse_clear(folders, states)
         # Histories come last: nothing is removed before the key has opened all that a job needs.
         files = sorted(_files(folders), key=lambda file: _is_history(file[0]))

@@ -1,0 +1,216 @@
+"""A trace whose oldest files were removed: what its other files still tell.
+
+A long-running job keeps its trace in numbered files, and may remove the oldest. Without their lines
+much can't be verified, but nothing is broken by that. Only what lies before the first line that is
+left is excused: files and lines that are missing after it aren't removed, but lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.audit.columns import column, integers, positions
+from shoal.audit.report import Report, Verdict
+from shoal.audit.trace import GROUP, OUTCOMES, REUSE
+from shoal.errors import ParameterError
+from shoal.spec.policy import KAnonymity, Policy
+
+__all__ = ["Rest", "judged_by_rest", "lost_files", "rest_of"]
+
+#: The verdicts about single rows and whole groups: lines that aren't there break none of them.
+_OF_ROWS_AND_GROUPS = (
+    "secrecy", "grouping", "order", "suppression", "delay", "cover", "missing", "loss",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What is left of a trace, and the published rows that it can be judged with.
+
+    Parameters
+    ----------
+    verdict
+        About the trace itself.
+    first
+        The first published row that has a line; the number of all rows if none has.
+    published, trace
+        The rows from there on and the lines left, without reuses of groups that were released
+        before; None if there are none.
+    """
+
+    verdict: Verdict
+    first: int
+    published: pa.Table | None
+    trace: pa.Table | None
+
+
+def lost_files(numbers: Sequence[int]) -> Verdict | None:
+    """Return a verdict if files are missing between those with these numbers.
+
+    >>> lost_files([3, 4, 7]).detail
+    'the trace lacks files 5–6, though it has files before and after them: bring them back'
+    """
+    found = sorted(numbers)
+    gaps = [_span(one + 1, other - 1) for one, other in pairwise(found) if other > one + 1]
+    if not gaps:
+        return None
+    n = sum(other - one - 1 for one, other in pairwise(found))
+    them = "it: bring it back" if n == 1 else "them: bring them back"
+    detail = (
+        f"the trace lacks {'file' if n == 1 else 'files'} {', '.join(gaps)}, though it has files "
+        f"before and after {them}"
+    )
+    return Verdict("trace", "broken", detail, {"n_lost_files": n})
+
+
+def rest_of(
+    published: pa.Table,
+    trace: pa.Table,
+    numbers: Sequence[int],
+    *,
+    most_held: int | None = None,
+    reuse: bool | None = None,
+) -> Rest | None:
+    """Return what is left of a trace whose files have these numbers; None if none was removed.
+
+    Parameters
+    ----------
+    published, trace
+        The output, and the lines that are left.
+    numbers
+        Those of the files of the trace.
+    most_held
+        The most rows for which a row may be held, if that was promised.
+    reuse
+        Whether rows may join groups that were published before. None: that isn't known.
+    """
+    n_removed = min(numbers, default=1) - 1
+    if n_removed <= 0:
+        return None
+    seq, row, group = (_whole(trace, name) for name in ("seq", "row", "group"))
+    n_rows = int(published.num_rows)
+    first = int(seq[seq >= 0].min(initial=n_rows))
+    what = (
+        f"{'file' if n_removed == 1 else 'files'} {_span(1, n_removed)} of the trace "
+        f"{'was' if n_removed == 1 else 'were'} removed, and with "
+        f"{'it' if n_removed == 1 else 'them'} the lines of the first {first:,} published rows"
+    )
+    is_of_cells = "attribute" in trace.schema.names
+    flaws = _flaws(seq[seq >= 0], row[row >= 0], first, n_rows, is_of_cells=is_of_cells)
+    if most_held is not None and not is_of_cells and (n := _n_lost_arrivals(trace, most_held)):
+        flaws.append(f"{n:,} rows that arrived after them have no line, and aren't held any more")
+    if (lost := lost_files(numbers)) is not None:
+        flaws.append(lost.detail)
+    verdict = Verdict(
+        "trace",
+        "broken" if flaws else "unverifiable",
+        "; ".join([what, *flaws]),
+        {"n_removed_files": n_removed, "n_removed_rows": first},
+    )
+    if is_of_cells or first >= n_rows:
+        return Rest(verdict, first, None, None)
+    outcome = positions(column(trace, "outcome"), OUTCOMES, unknown=-1)
+    released = np.unique(group[(outcome == GROUP) & (group >= 0)])
+    is_orphan = (outcome == REUSE) & (seq >= first) & ~np.isin(group, released)
+    # A reuse in a job that keeps no group for it is a flaw, whatever it joins.
+    is_orphan &= reuse is not False
+    shown = np.setdiff1d(np.arange(first, n_rows), seq[is_orphan])
+    lines = trace.filter(pa.array(~is_orphan))
+    # A place that no published row has stays one.
+    seq = seq[~is_orphan]
+    moved = np.where(seq < n_rows, np.searchsorted(shown, seq), seq)
+    array = pa.array(moved, pa.int64(), mask=seq < 0)
+    lines = lines.set_column(lines.schema.names.index("seq"), "seq", array)
+    return Rest(verdict, first, published.take(pa.array(shown)), lines)
+
+
+def _flaws(
+    seq: NDArray[np.int64], row: NDArray[np.int64], first: int, n_rows: int, *, is_of_cells: bool
+) -> list[str]:
+    """Return what is wrong with the places in the output and the rows of the lines left."""
+    flaws = []
+    places = np.unique(seq)
+    if n := n_rows - first - int(np.count_nonzero(places < n_rows)):
+        flaws.append(f"{n:,} published rows after them have no line, though later ones have")
+    if n := int(np.count_nonzero(places >= n_rows)):
+        flaws.append(f"{n:,} lines are of published rows that the output doesn't have")
+    if not is_of_cells and (n := len(seq) - len(places)):
+        flaws.append(f"{n:,} lines are of a published row that another line is of")
+    if not is_of_cells and (n := len(row) - len(np.unique(row))):
+        flaws.append(f"{n:,} lines are of a row that another line is of")
+    return flaws
+
+
+def _n_lost_arrivals(trace: pa.Table, most_held: int) -> int:
+    """Return how many rows have no line, though they were decided after those of removed lines.
+
+    Lines are in the order of decision: who arrived after the first decision that is left wasn't
+    decided before it. The last rows of a job that was stopped may still be held. Shards count their
+    own rows, and aren't judged here.
+    """
+    if "shard" in trace.schema.names:
+        return 0
+    arrived, published = _whole(trace, "arrived"), _whole(trace, "published")
+    moments = published[published >= 0]
+    if not len(moments):
+        return 0
+    first, last = int(moments.min()) + 1, int(moments.max()) - most_held
+    there = np.unique(arrived[(first <= arrived) & (arrived < last)])
+    return max(0, last - first - len(there))
+
+
+def judged_by_rest(policy: Policy, whole: Report, rest: Rest, found: Report | None) -> Report:
+    """Return the verdicts about all rows, with what the rest of the trace tells.
+
+    Parameters
+    ----------
+    policy
+        What was promised for the rows of the rest.
+    whole
+        The verdicts about all rows without a trace; of several parts, those of the last one are
+        of the rest.
+    rest
+        What is left.
+    found
+        The verdicts about the rows of the rest, if they could be judged.
+    """
+    told = {} if found is None else {each.name: each for each in found.verdicts}
+    safe = [each.name for each in policy.criteria if type(each) is KAnonymity]
+    safe += [each.name for each in policy.diversity]
+    last = {each.name.partition(", part ")[0]: at for at, each in enumerate(whole.verdicts)}
+    verdicts = [_with(each, rest, None) for each in whole.verdicts]
+    for name, at in last.items():
+        if name in _OF_ROWS_AND_GROUPS or any(name.startswith(each) for each in safe):
+            verdicts[at] = _with(whole.verdicts[at], rest, told.get(name))
+    return replace(whole, verdicts=(*verdicts, rest.verdict))
+
+
+def _with(verdict: Verdict, rest: Rest, found: Verdict | None) -> Verdict:
+    by = ""
+    if found is not None and rest.published is not None:
+        by = f"by the lines that are left, of {rest.published.num_rows:,} published rows: "
+        if found.verdict == "broken":
+            return replace(found, name=verdict.name, detail=f"{by}{found.detail}")
+    if verdict.verdict != "unverifiable":
+        return verdict
+    detail = "the oldest files of the trace were removed"
+    return replace(verdict, detail=f"{detail}; {by}{found.detail}" if found and by else detail)
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
+    if name == "group" and name not in table.schema.names:
+        return np.full(table.num_rows, -1, dtype=np.int64)  # a trace of cells has no groups
+    if name not in table.schema.names:
+        what, fix = f"lacks the columns {name}", "Give the file that the run wrote with --trace"
+        raise ParameterError("trace", what, fix=fix)
+    return integers(column(table, name))
