@@ -176,7 +176,7 @@ def test_what_is_counted_where_all_is_kept(world: World) -> None:
     found = {v.name: dict(v.figures) for v in world.report().verdicts}
     assert found["conservation"] == {
         "n_in": 11, "n_out": 8, "n_group": 7, "n_reuse": 1, "n_suppressed": 1, "n_quarantined": 1,
-        "n_held": 1, "n_unexplained": 0,
+        "n_held": 1, "n_without_line": 0, "n_unexplained": 0,
     }  # fmt: skip
     assert found["delay"] == {
         "longest_rows": 4.0, "n_late_rows": 0, "longest_seconds": 40.0, "n_late_seconds": 0,

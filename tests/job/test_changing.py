@@ -197,6 +197,21 @@ def test_a_stricter_promise_holds_for_all_rows_after_the_restart(
     assert "change of the job, part 2 of 2" in names
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_the_rows_that_a_stopped_job_holds_arent_called_lost(folder: Folder, changed: bool) -> None:
+    if changed:
+        folder.run(until=200)
+        folder.write(policy="k = 5\nl = 2\ndelay = { rows = 40 }")
+    assert folder.run(until=400).summary.n_held > 0
+    found = folder.audit()
+    open_ = [each for each in found.verdicts if each.verdict != "kept"]
+    assert [each.name.partition(",")[0] for each in open_] == ["conservation"], found
+    assert found.exit_code == 6
+    assert open_[0].detail.endswith("; if it has ended, they are lost")
+    folder.run()
+    is_whole(folder)
+
+
 def test_groups_keep_their_numbers_apart_over_a_change(folder: Folder) -> None:
     folder.run(until=300)
     folder.write(policy="k = 4\nl = 2\ndelay = { rows = 40 }")

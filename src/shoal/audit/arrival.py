@@ -85,6 +85,9 @@ def _n_mistimed(evidence: Evidence, trace: Trace) -> tuple[int, int, int]:
         for shard in np.unique(trace.shard[lines]):
             own = trace.shard[lines] == shard
             least[own] = np.fmax(np.fmax.accumulate(time[own]), evidence.since)
+    if evidence.may_hold:
+        # A row without a line, which is held, may have had a later time.
+        latest = evidence.latest_time(trace.row[lines], "right")
     told = trace.arrived_s[lines]
     slack = np.maximum(_SLACK, np.spacing(np.abs(latest)))
     unknown = np.isnan(told)

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from shoal.audit.columns import Array, column, combined_codes, distinct_codes, mask, numbers, take
 from shoal.audit.coordinates import coordinates
 from shoal.audit.labels import Numeric, Side, public_columns, read_side
-from shoal.audit.trace import GROUP, REUSE, SUPPRESSED, Trace
+from shoal.audit.times import seconds
+from shoal.audit.trace import GROUP, QUARANTINED, REUSE, SUPPRESSED, Trace
 from shoal.spec.hierarchy import Range
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
@@ -101,6 +102,7 @@ class Evidence:
         n_unreadable: int = 0,
         files: Sequence[Path] = (),
         since: float = np.nan,
+        may_hold: bool = False,
     ) -> None:
         self.schema = schema
         self.policy = policy
@@ -118,11 +120,21 @@ class Evidence:
         self.files = files
         # The latest time of the rows before, if these are a part of a stream; else NaN.
         self.since = since
+        # Whether the job may go on with rows that it holds.
+        self.may_hold = may_hold
 
     @property
     def n_rows(self) -> int:
         """How many rows were published."""
         return int(self.published.num_rows)
+
+    @property
+    def given_rows(self) -> NDArray[np.int64]:
+        """The number of each row of the original, which must be given."""
+        if self.original_rows is not None:
+            return self.original_rows
+        assert self.original is not None
+        return np.arange(self.original.num_rows, dtype=np.int64)
 
     @cached_property
     def sides(self) -> tuple[Side, ...]:
@@ -287,6 +299,22 @@ class Evidence:
         known: Array = pa.array(self.original_rows, pa.int64())
         at: Array = pc.index_in(pa.array(rows), value_set=known)
         return np.asarray(at.fill_null(-1), dtype=np.int64)
+
+    def latest_time(
+        self, rows: NDArray[np.int64], side: Literal["left", "right"]
+    ) -> NDArray[np.float64]:
+        """Return the latest time before each row of the input, or with it, of rows that arrived.
+
+        The original must be given. A row that is held has no line in the trace, but a time.
+        """
+        assert self.trace is not None
+        bad = self.trace.row[self.trace.outcome == QUARANTINED]
+        arrived = np.flatnonzero(~np.isin(self.given_rows, bad))
+        arrived = arrived[np.argsort(self.given_rows[arrived], kind="stable")]
+        time = seconds(take(column(self.original, str(self.schema.time)), arrived))
+        floor = -np.inf if np.isnan(self.since) else self.since
+        latest = np.fmax.accumulate(np.append(floor, time))
+        return np.asarray(latest[np.searchsorted(self.given_rows[arrived], rows, side)])
 
     def _boxes(self) -> EquivalenceClasses:
         rows = np.flatnonzero(self.in_group)

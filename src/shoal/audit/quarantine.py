@@ -95,31 +95,11 @@ def _time(
     time = seconds(array)
     bad = ~np.isfinite(time)
     if evidence.policy.lateness is not None:
-        bad |= time < _latest_before(evidence, trace, lines) - evidence.policy.lateness
+        # Shards learn of each other's times, but not at once; by which a row was late isn't known.
+        bad |= time < evidence.latest_time(trace.row[lines], "left") - evidence.policy.lateness
     # No file says how far a row was ahead of the machine's clock.
     has_limit = evidence.policy.ahead is not None
     return bad, is_unclear(array, MOMENT, NUMBER) | has_limit
-
-
-def _latest_before(
-    evidence: Evidence, trace: Trace, lines: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the latest time of the decided rows that came before each line's.
-
-    Shards learn of each other's times, but not at once; by which a row was late isn't known.
-    """
-    decided = np.flatnonzero((trace.outcome != QUARANTINED) & (trace.row >= 0))
-    decided = decided[np.argsort(trace.row[decided], kind="stable")]
-    at = evidence.located(trace.row[decided])
-    decided, at = decided[at >= 0], at[at >= 0]
-    time = seconds(take(column(evidence.original, str(evidence.schema.time)), at))
-    latest = np.fmax.accumulate(np.append(_floor(evidence.since), time))
-    return np.asarray(latest[np.searchsorted(trace.row[decided], trace.row[lines])])
-
-
-def _floor(since: float) -> float:
-    """Return the latest time before the first row, as a number."""
-    return -np.inf if np.isnan(since) else since
 
 
 def _quasi(evidence: Evidence, places: NDArray[np.int64]) -> list[Judged]:

@@ -74,6 +74,7 @@ def audit(
     rotate: float | None = None,
     time: float | None = None,
     since: float = math.nan,
+    may_hold: bool = False,
 ) -> Report:
     """Judge whether an output keeps what was promised.
 
@@ -117,6 +118,8 @@ def audit(
         None: none are published.
     since
         The latest time of the rows before, if these are a part of a stream; see `audit_parts`.
+    may_hold
+        Whether rows without a line in the trace may still be held, because the job goes on later.
 
     >>> from shoal.spec.hierarchy import Range
     >>> from shoal.spec.policy import KAnonymity
@@ -178,6 +181,7 @@ def audit(
         n_unreadable=n_unreadable,
         files=files,
         since=since,
+        may_hold=may_hold,
     )
     verdicts = [check(evidence) for check in _BEFORE]
     for criterion in policy.criteria:

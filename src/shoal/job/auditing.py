@@ -59,7 +59,7 @@ def audit(
     numeric: Numeric = "range", suppressed: Suppressed = "drop",
     order: Order | None = None, loss: Loss | None = None, reuse: bool | None = None,
     n_quarantined: int | None = None, count: Count = "residual", pseudonym: bool = False,
-    rotate: float | None = None, time: float | None = None,
+    rotate: float | None = None, time: float | None = None, may_hold: bool = False,
 ) -> Report: ...
 # fmt: on
 def audit(
@@ -181,7 +181,11 @@ def parts_of(
             published=int(change["published"]),
             since=math.nan if change["latest"] is None else float(change["latest"]),
         )
-    return [*parts, dataclasses.replace(start, options=_options(job))], verdicts
+    options = _options(job)
+    if not job.policy.per_value:
+        # Under the promises before nothing is held any more.
+        options["may_hold"] = job.checkpoints is not None
+    return [*parts, dataclasses.replace(start, options=options)], verdicts
 
 
 class _Kept(NamedTuple):

@@ -1,0 +1,136 @@
+"""A job that was stopped and goes on later: the rows that it holds have no line yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from shoal.audit.arrival import GROUP_STRIDE
+from shoal.spec.policy import Delay
+from tests.audit.world import World
+
+MAY_BE_HELD = "1 rows have no line in the trace: if the job was stopped without --drain it holds"
+LOST = "1 rows have no line in the trace"
+
+
+@pytest.fixture
+def stopped(world: World) -> World:
+    """Row 8 is held, and row 11 isn't read."""
+    world.options["may_hold"] = True
+    world.trace.remove(world.line(8))
+    return world
+
+
+def shard(w: World) -> None:
+    """As one of several shards decides it."""
+    for line in w.trace:
+        line["shard"] = 0
+        if line["group"] is not None:
+            line["group"] *= GROUP_STRIDE
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+@pytest.mark.parametrize("split", [True, False])
+def test_a_row_that_may_be_held_is_neither_lost_nor_proved(
+    stopped: World, with_rows: bool, split: bool
+) -> None:
+    if split:
+        shard(stopped)
+    report = stopped.report(original=with_rows)
+    assert report["conservation"].verdict == "unverifiable"
+    assert report["conservation"].detail.startswith(MAY_BE_HELD)
+    assert report["conservation"].figures["n_without_line"] == 1
+    assert stopped.broken(original=with_rows) == set()
+    assert [v.name for v in report.verdicts if v.verdict == "unverifiable" and with_rows] in (
+        [],
+        ["conservation"],
+    )
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_what_comes_after_the_last_line_may_not_have_been_read(
+    world: World, numbered: bool
+) -> None:
+    world.original += [dict(world.original[0], person=f"late{i}") for i in range(20)]
+    if numbered:
+        world.options["original_rows"] = np.arange(len(world.original))
+    assert world.report()["conservation"].verdict == "broken"
+    world.options["may_hold"] = True
+    found = world.report()["conservation"]
+    assert (found.verdict, found.figures["n_without_line"]) == ("unverifiable", 20)
+
+
+@pytest.mark.parametrize(("told", "verdict"), [(90.0, "kept"), (95.0, "kept"), (96.0, "broken")])
+def test_a_held_row_may_have_had_the_latest_time(stopped: World, told: float, verdict: str) -> None:
+    stopped.delay = None
+    stopped.original[8]["at"] = 95.0
+    stopped.line(10)["arrived_s"] = told
+    assert stopped.report()["arrival"].verdict == verdict
+
+
+@pytest.mark.parametrize("row", [7, 9])
+def test_a_quarantined_or_a_later_row_has_not(stopped: World, row: int) -> None:
+    stopped.delay = None
+    stopped.original[row]["at"] = 200.0
+    stopped.line(9 if row == 7 else 4)["arrived_s"] = 200.0
+    assert "arrival" in stopped.broken()
+
+
+def test_a_job_that_has_ended_has_lost_it(stopped: World) -> None:
+    stopped.options["may_hold"] = False
+    assert LOST in stopped.report()["conservation"].detail
+    assert stopped.broken() == {"conservation"}
+
+
+def test_a_job_that_holds_nothing_is_whole(world: World) -> None:
+    world.options["may_hold"] = True
+    assert world.report().verdict == "kept"
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(3, "unverifiable"), (2, "broken")])
+def test_what_was_due_is_lost(stopped: World, rows: int, verdict: str) -> None:
+    """Row 8 was the eighth to arrive, three before the last decision."""
+    stopped.delay = Delay(rows=rows)
+    found = stopped.report()["conservation"]
+    assert found.verdict == verdict
+    assert found.detail.startswith(MAY_BE_HELD if verdict == "unverifiable" else LOST)
+
+
+def test_without_a_delay_in_rows_nothing_is_due(stopped: World) -> None:
+    stopped.delay = Delay(seconds=40.0)
+    assert stopped.report()["conservation"].verdict == "unverifiable"
+    stopped.trace.remove(stopped.line(6))
+    assert stopped.report()["conservation"].figures["n_without_line"] == 2
+
+
+def arrived_before_it(w: World) -> None:
+    w.line(9)["arrived"] = 7
+
+
+def arrived_later(w: World) -> None:
+    w.line(10)["arrived"] = 12
+
+
+def quarantined_without_a_line(w: World) -> None:
+    """It never arrived, so it can't be held."""
+    w.trace.remove(w.line(7))
+
+
+@pytest.mark.parametrize("split", [True, False])
+@pytest.mark.parametrize("change", [arrived_before_it, arrived_later, quarantined_without_a_line])
+def test_the_others_have_arrived_as_if_it_was_there(
+    stopped: World, change: Callable[[World], None], split: bool
+) -> None:
+    if split:
+        shard(stopped)
+    change(stopped)
+    # In which shard a row is held isn't known, nor whether any is.
+    known = not split or change is arrived_later
+    assert ("conservation" in stopped.broken()) == known
+
+
+def test_a_line_whose_row_is_far_beyond_all_others_is_no_gap_to_fill(stopped: World) -> None:
+    stopped.line(10)["row"] = 1 << 60
+    assert "conservation" in stopped.broken(original=False)
