@@ -209,6 +209,35 @@ def test_a_sealed_file_needs_its_key_and_its_name(tmp_path: Path) -> None:
         list(read_private(tmp_path / "x", SEAL))
 
 
+def test_rows_in_clear_dont_pass_as_sealed_ones(tmp_path: Path) -> None:
+    """Whoever can write to the folder, but hasn't the key."""
+    files = opened(tmp_path, seal=SEAL)
+    files.write(rows(0, 4))
+    files.close()
+    (path,) = numbered(tmp_path).values()
+    forged = tmp_path / "rows-0000000002.jsonl"
+    forged.write_text('{"row": 4}\n')
+    with pytest.raises(CheckpointError, match="isn't sealed, though a key was given"):
+        there(tmp_path, SEAL)
+    forged.rename(tmp_path / "rows-0000000001.jsonl")
+    with pytest.raises(CheckpointError, match=r"has the number of rows-0000000001\.jsonl; a job"):
+        there(tmp_path, SEAL)
+    (tmp_path / "rows-0000000001.jsonl").rename(path)
+    for seal in (SEAL, None):
+        with pytest.raises(CheckpointError, match="is damaged: it isn't sealed, though its name"):
+            there(tmp_path, seal)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 3])
+def test_a_file_that_was_just_begun_has_no_rows(tmp_path: Path, n_bytes: int) -> None:
+    files = opened(tmp_path, seal=SEAL)
+    files.write(rows(0, 4))
+    files.close()
+    (path,) = numbered(tmp_path).values()
+    (tmp_path / "rows-0000000002.jsonl.sealed").write_bytes(path.read_bytes()[:n_bytes])
+    assert there(tmp_path, SEAL) == [0, 1, 2, 3]
+
+
 def test_a_new_job_writes_to_no_folder_with_rows(tmp_path: Path) -> None:
     opened(tmp_path).close()
     files = opened(tmp_path)

@@ -342,12 +342,27 @@ def name_of(number: int) -> str:
 
 
 def numbered(folder: Path) -> dict[int, Path]:
-    """Return the files of a folder by number, the oldest first."""
+    """Return the files of a folder by number, the oldest first.
+
+    Raises
+    ------
+    CheckpointError
+        If two files have the same number: a job writes no second one.
+    """
     try:
         paths = list(folder.iterdir())
     except OSError as error:
         raise ResourceError(f"{folder}: can't be read: {os_reason(error)}.") from None
-    found = {int(match[1]): path for path in paths if (match := _NAME.fullmatch(path.name))}
+    found: dict[int, Path] = {}
+    for path in sorted(paths):
+        if (match := _NAME.fullmatch(path.name)) is None:
+            continue
+        if int(match[1]) in found:
+            raise CheckpointError(
+                f"{path}: has the number of {found[int(match[1])].name}; a job writes only one of "
+                "them. Remove the one that it hasn't written."
+            )
+        found[int(match[1])] = path
     return dict(sorted(found.items()))
 
 
@@ -403,12 +418,26 @@ def read_private(path: Path, seal: Seal | None) -> Iterator[bytes]:
         if not data.startswith(MAGIC):
             if not _NAME.fullmatch(file.name):
                 raise _no_private(file, f"isn't a file of private rows, such as {EXAMPLE}{SEALED}")
-            yield data
+            _check_clear(file, data, seal)
+            yield b"" if file.name.endswith(SEALED) else data
             continue
         match = _NAME.fullmatch(file.name)
         heading = _heading_of(file, data, int(match[1]) if match else None, seal)
         assert seal is not None
         yield from _lines(file, data, heading, seal)
+
+
+def _check_clear(path: Path, data: bytes, seal: Seal | None) -> None:
+    """Raise if a file in clear is where only sealed ones should be: anybody may have written it."""
+    if path.name.endswith(SEALED):
+        # A crash may leave a part of a heading.
+        if not MAGIC.startswith(data):
+            raise DamagedError(path, "it isn't sealed, though its name says that it is")
+    elif seal is not None:
+        raise CheckpointError(
+            f"{path}: isn't sealed, though a key was given: anybody may have written it. If the "
+            "job writes its rows in clear, leave out --seal; otherwise remove the file."
+        )
 
 
 def _no_private(path: Path, what: str) -> JobError:
