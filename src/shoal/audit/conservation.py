@@ -20,9 +20,6 @@ from shoal.audit.trace import (
 
 __all__ = ["check"]
 
-#: No anonymizer holds more rows.
-_MOST_HELD = 10_000_000
-
 
 def check(evidence: Evidence) -> Verdict:
     """Count the rows of the input, of the trace and of the output against each other."""
@@ -30,20 +27,20 @@ def check(evidence: Evidence) -> Verdict:
     if trace is None:
         needs = "what became of the rows can't be told without a trace"
         return decide("conservation", [], kept="", doubt=needs)
-    held = _held(evidence, trace)
+    n_open, n_lost = _without_line(evidence, trace)
     flaws = [
-        *_lines(trace, held),
-        *_arrivals(trace, held),
+        *_lines(trace, n_lost),
+        *_arrivals(evidence, trace),
         *_output(evidence, trace),
-        *_input(evidence, trace, held),
+        *_input(evidence, trace),
     ]
     found = unexplained(evidence, trace)
     if found.n_good:
         flaws.append(f"{found.n_good:,} rows are called quarantined and nothing is wrong with them")
     doubts = []
-    if len(held):
+    if n_open:
         doubts.append(
-            f"{len(held):,} rows have no line in the trace: if the job was stopped without --drain "
+            f"{n_open:,} rows have no line in the trace: if the job was stopped without --drain "
             "it holds them, or hasn't read them; if it has ended, they are lost"
         )
     if found.n_doubtful:
@@ -51,7 +48,7 @@ def check(evidence: Evidence) -> Verdict:
     figures: dict[str, Figure] = {"n_in": len(trace), "n_out": evidence.n_rows}
     for code, name in enumerate(OUTCOMES):
         figures[f"n_{name}"] = int(np.count_nonzero(trace.outcome == code))
-    figures["n_without_line"] = len(held)
+    figures["n_without_line"] = n_open + n_lost
     figures["n_unexplained"] = found.n_good + found.n_doubtful
     counts = ", ".join(f"{figures[f'n_{name}']:,} {name}" for name in OUTCOMES)
     kept = f"each of {len(trace):,} rows is accounted for once: {counts}"
@@ -59,53 +56,75 @@ def check(evidence: Evidence) -> Verdict:
     return decide("conservation", flaws, kept=kept, doubt=doubt, figures=figures)
 
 
-def _held(evidence: Evidence, trace: Trace) -> NDArray[np.int64]:
-    """Return the rows without a line that a stopped job may hold, or has yet to read."""
+def _without_line(evidence: Evidence, trace: Trace) -> tuple[int, int]:
+    """Return how many rows may get their line when the job goes on, and how many are lost."""
     known = np.unique(trace.row[trace.row >= 0])
     end = int(known[-1]) + 1 if len(known) else 0
-    if not evidence.may_hold or end - len(known) > _MOST_HELD:
-        return known[:0]
-    absent = np.setdiff1d(np.arange(end), known)
+    n_absent = end - len(known)
+    if not evidence.may_hold:
+        return 0, n_absent
+    n_lost = min(n_absent, _n_overdue(evidence, trace))
     if evidence.original is not None:
-        given = evidence.given_rows
-        absent = np.union1d(absent, given[given >= end])
-    delay = evidence.policy.delay
-    if delay is None or delay.rows is None or trace.is_sharded:
-        return absent
-    # A bad row has a line as soon as it is read, so these are rows that arrived.
-    valid = np.sort(trace.row[trace.outcome != QUARANTINED])
-    arrived = np.searchsorted(valid, absent) + np.arange(len(absent))
-    decided = trace.has(GROUP, REUSE, SUPPRESSED)
-    reached = int(trace.published[decided].max(initial=-1))
-    return absent[reached - arrived <= delay.rows]
+        n_absent += int(np.count_nonzero(evidence.given_rows >= end))
+    return n_absent - n_lost, n_lost
 
 
-def _lines(trace: Trace, held: NDArray[np.int64]) -> list[str]:
+def _n_overdue(evidence: Evidence, trace: Trace) -> int:
+    """Return how many rows have no line, although others were decided after they were due.
+
+    Positions of arrival that are missing tell when, and in which shard.
+    """
+    delay, n_overdue = evidence.policy.delay, 0
+    if delay is None:
+        return 0
+    has_arrived = (trace.outcome != QUARANTINED) & (trace.arrived >= 0)
+    is_decided = trace.has(GROUP, REUSE, SUPPRESSED)
+    for shard in np.unique(trace.shard[has_arrived]):
+        own, decided = has_arrived & (trace.shard == shard), is_decided & (trace.shard == shard)
+        arrived, at = np.unique(trace.arrived[own], return_index=True)
+        n_before = np.diff(arrived, prepend=-1) - 1
+        overdue = np.zeros_like(n_before)
+        if delay.rows is not None:
+            due = int(trace.published[decided].max(initial=-1)) - delay.rows
+            overdue = np.clip(due - (arrived - n_before), 0, n_before)
+        reached = float(np.fmax.reduce(trace.published_s[decided], initial=-np.inf))
+        if delay.seconds is not None and np.isfinite(reached):
+            # They came no later than the next row that has a line.
+            late = reached - trace.arrived_s[own][at] - delay.seconds
+            overdue = np.where(late > 1e-9 + 4 * np.spacing(abs(reached)), n_before, overdue)
+        n_overdue += int(overdue.sum())
+    return n_overdue
+
+
+def _lines(trace: Trace, n_lost: int) -> list[str]:
     flaws = []
     if n := int(np.count_nonzero(trace.outcome < 0)):
         flaws.append(f"{n:,} lines of the trace have no known outcome")
     if n := int(np.count_nonzero(trace.row < 0)):
         flaws.append(f"{n:,} lines of the trace have no row")
-    twice, lost = _counted(trace.row[trace.row >= 0])
+    twice, _ = _counted(trace.row[trace.row >= 0])
     if twice:
         flaws.append(f"{twice:,} rows have more than one line in the trace")
-    if lost := lost - int(np.count_nonzero(held < trace.row.max(initial=-1))):
-        flaws.append(f"{lost:,} rows have no line in the trace")
+    if n_lost:
+        flaws.append(f"{n_lost:,} rows have no line in the trace")
     return flaws
 
 
-def _arrivals(trace: Trace, held: NDArray[np.int64]) -> list[str]:
+def _arrivals(evidence: Evidence, trace: Trace) -> list[str]:
     """Check that `arrived`, which the delay is measured by, counts the valid rows of a shard."""
     valid = trace.outcome != QUARANTINED
     order = np.lexsort((trace.row[valid], trace.shard[valid]))
     arrived, shard = trace.arrived[valid][order], trace.shard[valid][order]
     ahead = arrived - (np.arange(len(shard)) - np.searchsorted(shard, shard))
+    # Rows that are held have arrived, too: a bad row has a line as soon as it is read.
+    row, known = trace.row[valid][order], np.unique(trace.row[trace.row >= 0])
+    absent = row - np.searchsorted(known, row) if evidence.may_hold else np.zeros_like(row)
     if trace.is_sharded:
-        # Which shard holds which rows isn't known.
-        fits = (ahead >= 0) & (ahead <= len(held))
+        # Which shard holds which of them isn't known.
+        fits = (ahead >= 0) & (ahead <= absent)
         fits[1:] &= (ahead[1:] >= ahead[:-1]) | (shard[1:] != shard[:-1])
     else:
-        fits = ahead == np.searchsorted(held, trace.row[valid][order])
+        fits = ahead == absent
     wrong = int(np.count_nonzero(~fits))
     wrong += int(np.count_nonzero(trace.arrived[~valid] >= 0))
     flaws = []
@@ -135,7 +154,7 @@ def _output(evidence: Evidence, trace: Trace) -> list[str]:
     return flaws
 
 
-def _input(evidence: Evidence, trace: Trace, held: NDArray[np.int64]) -> list[str]:
+def _input(evidence: Evidence, trace: Trace) -> list[str]:
     flaws = []
     n_quarantined = int(np.count_nonzero(trace.outcome == QUARANTINED))
     if evidence.n_quarantined is not None and evidence.n_quarantined != n_quarantined:
@@ -147,12 +166,14 @@ def _input(evidence: Evidence, trace: Trace, held: NDArray[np.int64]) -> list[st
         return flaws
     n_original = int(evidence.original.num_rows)
     if evidence.original_rows is None:
-        if n_original != len(trace) + len(held):
+        # What has no line counts as held, or as not read yet.
+        n_more = n_original - (trace.row.max(initial=-1) + 1 if evidence.may_hold else len(trace))
+        if n_more < 0 or (n_more and not evidence.may_hold):
             flaws.append(f"the input has {n_original:,} rows, the trace {len(trace):,}")
         return flaws
     # Rows that couldn't be read aren't in the original, but in the quarantine.
-    accounted = np.union1d(trace.row, held)
-    if n := int(np.count_nonzero(~np.isin(evidence.original_rows, accounted))):
+    n = int(np.count_nonzero(~np.isin(evidence.original_rows, trace.row)))
+    if n and not evidence.may_hold:
         flaws.append(f"{n:,} rows of the input have no line in the trace")
     unread = ~np.isin(trace.row, evidence.original_rows) & (trace.outcome != QUARANTINED)
     if n := int(np.count_nonzero(unread)):
