@@ -98,11 +98,64 @@ def test_what_was_due_is_lost(stopped: World, rows: int, verdict: str) -> None:
     assert found.detail.startswith(MAY_BE_HELD if verdict == "unverifiable" else LOST)
 
 
-def test_without_a_delay_in_rows_nothing_is_due(stopped: World) -> None:
-    stopped.delay = Delay(seconds=40.0)
-    assert stopped.report()["conservation"].verdict == "unverifiable"
+@pytest.mark.parametrize("split", [True, False])
+@pytest.mark.parametrize(("seconds", "lost"), [(20.0, False), (19.0, True), (20.0 - 1e-12, False)])
+def test_a_delay_in_seconds_counts_from_the_next_row(
+    stopped: World, seconds: float, lost: bool, split: bool
+) -> None:
+    """Row 9 came at second 80, so row 8 before that; the last decision was at second 100."""
+    if split:
+        shard(stopped)
+    stopped.delay = Delay(seconds=seconds)
+    found = stopped.report()["conservation"]
+    assert found.detail.startswith(LOST + ("" if lost else ": if"))
+    assert (found.verdict == "broken") == lost
+
+
+@pytest.mark.parametrize("delay", [Delay(rows=2), Delay(seconds=19.0)])
+def test_what_was_due_in_one_of_several_shards_is_lost(stopped: World, delay: Delay) -> None:
+    shard(stopped)
+    stopped.delay = delay
+    assert stopped.report()["conservation"].detail.startswith(LOST)
+    # What another shard has reached proves nothing.
+    for line in stopped.trace:
+        if line["row"] in (6, 9, 10):
+            line["shard"] = 1
+            line["arrived"] -= {6: 6, 9: 7, 10: 7}[line["row"]]
+    stopped.delay = Delay(rows=2)
+    assert stopped.report()["conservation"].detail.startswith(MAY_BE_HELD)
+
+
+def test_without_a_delay_nothing_is_due(stopped: World) -> None:
+    stopped.delay = None
     stopped.trace.remove(stopped.line(6))
-    assert stopped.report()["conservation"].figures["n_without_line"] == 2
+    found = stopped.report()["conservation"]
+    assert (found.verdict, found.figures["n_without_line"]) == ("unverifiable", 2)
+
+
+def test_all_that_was_due_is_counted(stopped: World) -> None:
+    """Rows 5 to 8 arrived fifth to seventh; ten have arrived at the last decision."""
+    stopped.delay = Delay(rows=4)
+    stopped.trace.remove(stopped.line(6))
+    stopped.trace.remove(stopped.line(5))
+    found = stopped.report()["conservation"]
+    assert "1 rows have no line in the trace;" in found.detail
+    assert found.figures["n_without_line"] == 3
+
+
+@pytest.mark.parametrize("may_hold", [True, False])
+def test_a_trace_that_is_older_than_the_output_is_no_proof(world: World, may_hold: bool) -> None:
+    world.options["may_hold"] = may_hold
+    for row in (9, 10):
+        world.trace.remove(world.line(row))
+    found = world.report()["conservation"]
+    assert found.verdict == ("unverifiable" if may_hold else "broken")
+    assert ("the last 2 rows of the output have no line" in found.detail) == may_hold
+    if may_hold:
+        assert world.broken() == set()
+        # Of rows before the last that has a line, all must have one.
+        world.trace.remove(world.line(3))
+        assert "conservation" in world.broken()
 
 
 def arrived_before_it(w: World) -> None:

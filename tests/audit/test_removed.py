@@ -47,6 +47,31 @@ def test_a_reuse_of_a_group_whose_lines_were_removed_isnt_judged() -> None:
     assert "of 4 published rows" in found["grouping"].detail
 
 
+@pytest.mark.parametrize("order", ["released", "arrival", None])
+def test_rows_that_join_a_group_without_lines_are_judged_as_rows(order: str | None) -> None:
+    """Row 5 joins group 0, whose lines were removed."""
+    made = cut(3)
+    made.delay = Delay(rows=2)
+    made.line(5)["published"] = 8
+    assert report(made, [2], order=order)["delay"].verdict == "broken"
+    made = cut(3)
+    made.published[made.line(5)["seq"]].update(age="[40, 50]", city="Rome")
+    found = report(made, [2], order=order)["cover"]
+    assert found.verdict == "broken"
+    assert "of 5 published rows" in found.detail
+
+
+def test_lines_that_come_after_the_last_one_arent_lost() -> None:
+    made = cut(3)
+    for row in (9, 10):
+        made.trace.remove(made.line(row))
+    made.delay = None
+    found = report(made, [2])["trace"]
+    assert found.verdict == "unverifiable"
+    assert found.detail.endswith("otherwise somebody has added them")
+    assert "the last 2 rows of the output" in found.detail
+
+
 def test_a_group_that_is_too_small_is_broken_by_the_lines_that_are_left() -> None:
     made = cut(3)
     made.line(3)["subject"] = made.line(4)["subject"]

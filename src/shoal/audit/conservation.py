@@ -16,6 +16,7 @@ from shoal.audit.trace import (
     REUSE,
     SUPPRESSED,
     Trace,
+    behind,
 )
 
 __all__ = ["check"]
@@ -38,6 +39,8 @@ def check(evidence: Evidence) -> Verdict:
     if found.n_good:
         flaws.append(f"{found.n_good:,} rows are called quarantined and nothing is wrong with them")
     doubts = []
+    if n_behind := _n_behind(evidence, trace):
+        doubts.append(behind(n_behind))
     if n_open:
         doubts.append(
             f"{n_open:,} rows have no line in the trace: if the job was stopped without --drain "
@@ -149,9 +152,14 @@ def _output(evidence: Evidence, trace: Trace) -> list[str]:
         flaws.append(f"{twice:,} places in the output are those of several rows")
     if lost:
         flaws.append(f"{lost:,} places in the output are those of no row")
-    if len(seq) != evidence.n_rows:
+    if len(seq) + _n_behind(evidence, trace) != evidence.n_rows:
         flaws.append(f"the output has {evidence.n_rows:,} rows, the trace tells of {len(seq):,}")
     return flaws
+
+
+def _n_behind(evidence: Evidence, trace: Trace) -> int:
+    """Return how many rows at the end of the output may get their line when the job goes on."""
+    return max(0, evidence.n_rows - 1 - int(trace.seq.max(initial=-1))) * evidence.may_hold
 
 
 def _input(evidence: Evidence, trace: Trace) -> list[str]:

@@ -78,7 +78,7 @@ def audit_parts(
             n_unreadable=n_unreadable, files=files,
         )  # fmt: skip
 
-    part, of_rest, rest = parts[-1], None, None
+    part, rest = parts[-1], None
     if trace is not None:
         delays = [None if one.policy.delay is None else one.policy.delay.rows for one in parts]
         known = [each for each in delays if each is not None]
@@ -90,14 +90,21 @@ def audit_parts(
         found = judge(trace)
         lost = lost_files(numbers)
         return found if lost is None else replace(found, verdicts=(*found.verdicts, lost))
-    # Where rows leave in the order of their arrival, a group may have lines in a removed file.
-    is_whole = part.options.get("order") in ("released", "shuffled")
-    if is_whole and part.published <= rest.first and rest.published is not None:
-        of_rest = audit(
-            schema, part.policy, rest.published, trace=rest.trace, original=original,
+
+    def judge_rest(chosen: tuple[pa.Table, pa.Table] | None, *, can: bool) -> Report | None:
+        if chosen is None or not can or part.published > rest.first:
+            return None
+        return audit(
+            schema, part.policy, chosen[0], trace=chosen[1], original=original,
             original_rows=original_rows, **part.options,
         )  # fmt: skip
-    return judged_by_rest(part.policy, judge(None), rest, of_rest)
+
+    # Where rows leave in the order of their arrival, a group may have lines in a removed file.
+    is_whole = part.options.get("order") in ("released", "shuffled")
+    return judged_by_rest(
+        part.policy, judge(None), rest, judge_rest(rest.rows, can=True),
+        judge_rest(rest.groups, can=is_whole),
+    )  # fmt: skip
 
 
 def _judge(

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from shoal.audit.columns import column, integers, positions
 from shoal.audit.report import Report, Verdict
-from shoal.audit.trace import GROUP, OUTCOMES, REUSE
+from shoal.audit.trace import GROUP, OUTCOMES, REUSE, behind
 from shoal.errors import ParameterError
 from shoal.spec.policy import KAnonymity, Policy
 
 __all__ = ["Rest", "judged_by_rest", "lost_files", "rest_of"]
 
-#: The verdicts about single rows and whole groups: lines that aren't there break none of them.
-_OF_ROWS_AND_GROUPS = (
-    "secrecy", "grouping", "order", "suppression", "delay", "cover", "missing", "loss",
-)  # fmt: skip
+#: The verdicts about single rows: lines that aren't there break none of them.
+_OF_ROWS = ("secrecy", "delay", "cover")
+#: Those about whole groups, if none of their lines was removed.
+_OF_GROUPS = ("grouping", "order", "suppression", "missing", "loss")
 
 
 @dataclass(frozen=True)
@@ -39,15 +39,16 @@ class Rest:
         About the trace itself.
     first
         The first published row that has a line; the number of all rows if none has.
-    published, trace
-        The rows from there on and the lines left, without reuses of groups that were released
-        before; None if there are none.
+    rows
+        The rows from there on, and the lines left; None if there are none.
+    groups
+        The same without reuses of groups that were released before.
     """
 
     verdict: Verdict
     first: int
-    published: pa.Table | None
-    trace: pa.Table | None
+    rows: tuple[pa.Table, pa.Table] | None
+    groups: tuple[pa.Table, pa.Table] | None
 
 
 def lost_files(numbers: Sequence[int]) -> Verdict | None:
@@ -107,6 +108,9 @@ def rest_of(
         flaws.append(f"{n:,} rows that arrived after them have no line, and aren't held any more")
     if (lost := lost_files(numbers)) is not None:
         flaws.append(lost.detail)
+    n_new = n_rows - 1 - int(seq.max(initial=-1)) if first < n_rows else 0
+    if n_new > 0:
+        what += f"; {behind(n_new)}"
     verdict = Verdict(
         "trace",
         "broken" if flaws else "unverifiable",
@@ -120,14 +124,25 @@ def rest_of(
     is_orphan = (outcome == REUSE) & (seq >= first) & ~np.isin(group, released)
     # A reuse in a job that keeps no group for it is a flaw, whatever it joins.
     is_orphan &= reuse is not False
-    shown = np.setdiff1d(np.arange(first, n_rows), seq[is_orphan])
-    lines = trace.filter(pa.array(~is_orphan))
+    rows, groups = (
+        _without(published, trace, first, leave_out)
+        for leave_out in (np.zeros_like(is_orphan), is_orphan)
+    )
+    return Rest(verdict, first, rows, groups)
+
+
+def _without(
+    published: pa.Table, trace: pa.Table, first: int, leave_out: NDArray[np.bool_]
+) -> tuple[pa.Table, pa.Table]:
+    """Return the published rows from one on, and the lines, numbered anew, without some."""
+    seq, n_rows = _whole(trace, "seq"), int(published.num_rows)
+    shown = np.setdiff1d(np.arange(first, n_rows), seq[leave_out])
+    lines, seq = trace.filter(pa.array(~leave_out)), seq[~leave_out]
     # A place that no published row has stays one.
-    seq = seq[~is_orphan]
     moved = np.where(seq < n_rows, np.searchsorted(shown, seq), seq)
     array = pa.array(moved, pa.int64(), mask=seq < 0)
     lines = lines.set_column(lines.schema.names.index("seq"), "seq", array)
-    return Rest(verdict, first, published.take(pa.array(shown)), lines)
+    return published.take(pa.array(shown)), lines
 
 
 def _flaws(
@@ -136,7 +151,8 @@ def _flaws(
     """Return what is wrong with the places in the output and the rows of the lines left."""
     flaws = []
     places = np.unique(seq)
-    if n := n_rows - first - int(np.count_nonzero(places < n_rows)):
+    end = int(places[-1]) + 1 if len(places) else first
+    if n := min(end, n_rows) - first - int(np.count_nonzero(places < n_rows)):
         flaws.append(f"{n:,} published rows after them have no line, though later ones have")
     if n := int(np.count_nonzero(places >= n_rows)):
         flaws.append(f"{n:,} lines are of published rows that the output doesn't have")
@@ -165,7 +181,9 @@ def _n_lost_arrivals(trace: pa.Table, most_held: int) -> int:
     return max(0, last - first - len(there))
 
 
-def judged_by_rest(policy: Policy, whole: Report, rest: Rest, found: Report | None) -> Report:
+def judged_by_rest(
+    policy: Policy, whole: Report, rest: Rest, of_rows: Report | None, of_groups: Report | None
+) -> Report:
     """Return the verdicts about all rows, with what the rest of the trace tells.
 
     Parameters
@@ -177,30 +195,35 @@ def judged_by_rest(policy: Policy, whole: Report, rest: Rest, found: Report | No
         of the rest.
     rest
         What is left.
-    found
-        The verdicts about the rows of the rest, if they could be judged.
+    of_rows, of_groups
+        The verdicts about the rows of the rest, and about its groups, where they can be judged.
     """
-    told = {} if found is None else {each.name: each for each in found.verdicts}
+    told: dict[str, tuple[Verdict, int]] = {}
+    for report, names in ((of_groups, None), (of_rows, _OF_ROWS)):
+        if report is not None:
+            found = [each for each in report.verdicts if names is None or each.name in names]
+            told |= {each.name: (each, report.n_rows) for each in found}
     safe = [each.name for each in policy.criteria if type(each) is KAnonymity]
     safe += [each.name for each in policy.diversity]
     last = {each.name.partition(", part ")[0]: at for at, each in enumerate(whole.verdicts)}
-    verdicts = [_with(each, rest, None) for each in whole.verdicts]
+    verdicts = [_with(each, None) for each in whole.verdicts]
     for name, at in last.items():
-        if name in _OF_ROWS_AND_GROUPS or any(name.startswith(each) for each in safe):
-            verdicts[at] = _with(whole.verdicts[at], rest, told.get(name))
+        if name in (*_OF_ROWS, *_OF_GROUPS) or any(name.startswith(each) for each in safe):
+            verdicts[at] = _with(whole.verdicts[at], told.get(name))
     return replace(whole, verdicts=(*verdicts, rest.verdict))
 
 
-def _with(verdict: Verdict, rest: Rest, found: Verdict | None) -> Verdict:
+def _with(verdict: Verdict, told: tuple[Verdict, int] | None) -> Verdict:
     by = ""
-    if found is not None and rest.published is not None:
-        by = f"by the lines that are left, of {rest.published.num_rows:,} published rows: "
+    if told is not None:
+        found, n_rows = told
+        by = f"by the lines that are left, of {n_rows:,} published rows: {found.detail}"
         if found.verdict == "broken":
-            return replace(found, name=verdict.name, detail=f"{by}{found.detail}")
+            return replace(found, name=verdict.name, detail=by)
     if verdict.verdict != "unverifiable":
         return verdict
     detail = "the oldest files of the trace were removed"
-    return replace(verdict, detail=f"{detail}; {by}{found.detail}" if found and by else detail)
+    return replace(verdict, detail=f"{detail}; {by}" if by else detail)
 
 
 def _span(first: int, last: int) -> str:

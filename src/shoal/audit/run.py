@@ -119,7 +119,7 @@ def audit(
     since
         The latest time of the rows before, if these are a part of a stream; see `audit_parts`.
     may_hold
-        Whether rows without a line in the trace may still be held, because the job goes on later.
+        Whether the job goes on later: rows without a line in the trace may be held, or not be read.
 
     >>> from shoal.spec.hierarchy import Range
     >>> from shoal.spec.policy import KAnonymity
@@ -159,6 +159,7 @@ def audit(
                 rotate=rotate,
                 time=time,
                 since=since,
+                may_hold=may_hold,
             )
         )
         # A stricter class of one's own has no check here, whatever the one of z says.

@@ -12,7 +12,7 @@ from shoal.audit.changes import without_changes
 from shoal.audit.columns import Array, column, integers, numbers, positions
 from shoal.errors import ParameterError
 
-__all__ = ["OUTCOMES", "Trace", "read_trace"]
+__all__ = ["OUTCOMES", "Trace", "behind", "read_trace"]
 
 #: The outcomes a row can have; their positions are the codes of `Trace.outcome`.
 OUTCOMES = ("group", "reuse", "suppressed", "quarantined", "held")
@@ -65,6 +65,14 @@ class Trace:
     def has(self, *outcomes: int) -> NDArray[np.bool_]:
         """Return which lines have one of these outcomes."""
         return np.isin(self.outcome, outcomes)
+
+
+def behind(n: int) -> str:
+    """Return what is said of the last rows of an output that have no line."""
+    return (
+        f"the last {n:,} rows of the output have no line in the trace: it is older than the "
+        "output, or the job was killed and hasn't resumed since; otherwise somebody has added them"
+    )
 
 
 def read_trace(table: pa.Table) -> Trace:

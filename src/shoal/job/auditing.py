@@ -181,10 +181,8 @@ def parts_of(
             published=int(change["published"]),
             since=math.nan if change["latest"] is None else float(change["latest"]),
         )
-    options = _options(job)
-    if not job.policy.per_value:
-        # Under the promises before nothing is held any more.
-        options["may_hold"] = job.checkpoints is not None
+    # Under the promises before nothing is held any more.
+    options = _options(job) | {"may_hold": job.checkpoints is not None}
     return [*parts, dataclasses.replace(start, options=options)], verdicts
 
 

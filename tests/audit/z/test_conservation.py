@@ -29,6 +29,26 @@ def gappy() -> CellWorld:
     return CellWorld(policy=lenient, original=stream(2, gaps=0.2, jitter=4)).run()
 
 
+# -- rows that aren't read yet ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_unread", [0, 1, 40])
+def test_a_stopped_job_may_not_have_read_the_last_rows(world: CellWorld, n_unread: int) -> None:
+    end = len(world.original) - n_unread
+    world.trace = [line for line in world.trace if line["row"] < end]
+    n_shown = len({line["seq"] for line in world.trace if line["seq"] is not None})
+    world.published = world.published[:n_shown]
+    assert ("conservation" in world.broken()) == (n_unread > 0)
+    found = world.report(may_hold=True)["conservation"]
+    assert found.verdict == ("unverifiable" if n_unread else "kept")
+    assert (f"{n_unread:,} rows of the input come after all lines" in found.detail) == (
+        n_unread > 0
+    )
+    # Of a row before them, no line may be missing.
+    world.trace = [line for line in world.trace if line["row"] != 5]
+    assert "conservation" in world.broken(may_hold=True)
+
+
 # -- delay and lateness ----------------------------------------------------------------------------
 
 

@@ -109,6 +109,17 @@ def test_a_restart_is_kept_where_the_clock_was_set_back():
     assert series["in"][-4:] == [10.0, None, None, 10.0]
 
 
+def test_a_restart_is_kept_where_the_clock_is_set_back_after_it():
+    before, after = filled(50), History(10.0)
+    after.restore(before.state())
+    # The gap has its middle at 120 before the clock is set back, and at 117.5 afterwards.
+    for i, at in enumerate((START + 130, START + 112, START + 125, START + 135)):
+        after.add(dataclasses.replace(some_figures(), n_in=9000 + 100 * i), at)
+    series = after.series("recent")
+    assert series["t"][-4:] == [START + 110, START + 117.5, START + 125, START + 135]
+    assert series["in"][-4:] == [10.0, None, None, 10.0]
+
+
 def test_it_is_saved_and_restored():
     before, after = filled(50), History(10.0)
     after.restore(json.loads(json.dumps(before.state())))

@@ -33,7 +33,11 @@ def check(cells: ZEvidence) -> Verdict:
         found = unexplained(cells, trace)
     if found.n_good:
         flaws.append(f"{found.n_good:,} rows are called quarantined and nothing is wrong with them")
-    unsure = f"why {found.n_doubtful:,} rows are called quarantined can't be told"
+    doubts = []
+    if n_unread := _n_unread(cells, trace):
+        doubts.append(f"{n_unread:,} rows of the input come after all lines: they may not be read")
+    if found.n_doubtful:
+        doubts.append(f"why {found.n_doubtful:,} rows are called quarantined can't be told")
     n_in = len(np.unique(trace.row[trace.row >= 0]))
     figures: dict[str, Figure] = {"n_in": n_in, "n_out": cells.n_rows}
     for code, name in enumerate(OUTCOMES):
@@ -48,7 +52,7 @@ def check(cells: ZEvidence) -> Verdict:
         "conservation",
         flaws,
         kept=kept,
-        doubt=unsure if found.n_doubtful else None,
+        doubt="; ".join(doubts) or None,
         figures=figures,
     )
 
@@ -150,17 +154,32 @@ def _input(cells: ZEvidence, trace: CellTrace) -> list[str]:
         )
     if cells.original is None:
         return flaws
-    known = cells.original_rows
-    if known is None:
-        known = np.arange(cells.original.num_rows)
+    known = _given_rows(cells)
+    if cells.original_rows is None:
         # Where rows couldn't be read, the original has positions.
         beyond = trace.row >= len(known)
     else:
         beyond = ~np.isin(trace.row, known) & (trace.outcome != QUARANTINED)
+    lost = ~np.isin(known, trace.row)
+    if cells.may_hold:
+        lost &= known < trace.row.max(initial=-1)
     return flaws + _counted(
-        ("rows of the input have no line in the trace", ~np.isin(known, trace.row)),
+        ("rows of the input have no line in the trace", lost),
         ("lines of the trace are of rows that the input doesn't have", beyond),
     )
+
+
+def _given_rows(cells: ZEvidence) -> NDArray[np.int64]:
+    assert cells.original is not None
+    rows = cells.original_rows
+    return np.arange(cells.original.num_rows) if rows is None else rows
+
+
+def _n_unread(cells: ZEvidence, trace: CellTrace) -> int:
+    """Return how many rows come after all that have a line, in a job that may go on with them."""
+    if cells.original is None or not cells.may_hold:
+        return 0
+    return int(np.count_nonzero(_given_rows(cells) > trace.row.max(initial=-1)))
 
 
 def _missing(cells: ZEvidence, trace: CellTrace) -> list[str]:

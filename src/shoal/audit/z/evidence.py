@@ -85,6 +85,7 @@ class ZEvidence:
         rotate: float | None,
         time: float | None,
         since: float = np.nan,
+        may_hold: bool = False,
     ) -> None:
         self.schema = schema
         self.policy = policy
@@ -102,6 +103,8 @@ class ZEvidence:
         self.time = time
         # The latest time of the rows before, if these are a part of a stream; else NaN.
         self.since = since
+        # Whether the job may go on later: it holds no cells, but may have rows to read.
+        self.may_hold = may_hold
 
     @property
     def n_rows(self) -> int:

@@ -90,9 +90,10 @@ class History:
         sample = at, tuple(getattr(figures, name) for name in _SAMPLE)
         with self._lock:
             for name, kept in self._ranges.items():
-                # The clock may have been set back between two runs.
+                # The clock may have been set back, between two runs or in this one.
                 while kept and kept[-1][0] > at:
-                    kept.pop()
+                    if kept.pop()[1] == _UNKNOWN:
+                        self._restored.add(name)
                 if not kept or at - kept[-1][0] >= self._step(RANGES[name]):
                     if kept and name in self._restored:
                         kept.append(_between(kept[-1][0], at))
