@@ -20,6 +20,7 @@ from shoal.job.auditing import audit
 from shoal.job.changing import newest_checkpoint
 from shoal.job.ends import recovery_of
 from shoal.job.reporting import report
+from shoal.report.build import ReleaseReport
 from shoal.run.state.folder import CHECKPOINT, path_of
 from shoal.run.state.private_files import numbered, read_private
 from shoal.run.state.rekey import rekey
@@ -522,10 +523,19 @@ def test_rows_that_a_stopped_job_holds_arent_lost(tmp_path: Path) -> None:
 
 def test_a_report_says_that_rows_whose_trace_was_removed_are_unverifiable(tmp_path: Path) -> None:
     folder = in_files(tmp_path)
+    trace, given = folder.path / "trace", folder.table.select(list(folder.job.schema.columns))
+
+    def made() -> ReleaseReport:
+        return report(
+            folder.job, folder.path / "out.jsonl", original=given, trace=trace, attacks=[]
+        )
+
+    assert made().as_dict()["utility"]["rows"]["in"] == N_ROWS
     remove(folder, 1)
-    trace = folder.path / "trace"
-    page = report(folder.job, folder.path / "out.jsonl", trace=trace, attacks=[])
-    assert page.verdict == "unverifiable"
+    assert made().verdict == "unverifiable"
+    # What is left isn't all: figures about it would be wrong.
+    assert made().as_dict()["utility"]["rows"] is None
+    assert "Only a trace with lines of all published rows" in made().html()
 
 
 def test_files_that_are_lost_between_others_arent_removed_ones(
@@ -604,9 +614,11 @@ def test_lines_that_are_lost_in_files_that_are_left_arent_removed_ones(tmp_path:
     assert "1 lines are of a published row that another line is of" in detail
     path.write_text("".join(lines))
     assert audited(folder).verdict == "unverifiable"
-    # The end isn't removed, but cut off.
+    # Without its end it may be older than the output.
     remove(folder, max(numbered(tmp_path / "trace")))
-    assert audited(folder)["trace"].verdict == "broken"
+    found = audited(folder)["trace"]
+    assert found.verdict == "unverifiable"
+    assert "rows of the output have no line in the trace: it is older than the" in found.detail
 
 
 def test_a_promise_that_the_rest_of_a_trace_refutes_is_broken(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from shoal.attacks import AttackReport
 from shoal.attacks import attack as make_attacks
 from shoal.attacks import names as attack_names
@@ -114,7 +117,10 @@ def report(
     if original is not None:
         given, rows = read_table("original", original, job.schema.columns, job=job)
         release = dataclasses.replace(release, original=given, original_rows=rows)
-    release = dataclasses.replace(release, trace=lines, trace_files=numbers)
+    if lines is not None:
+        # Figures about the lines that are left would be wrong for all rows.
+        key = "trace" if _is_whole(lines, release.published, numbers) else "incomplete_trace"
+        release = dataclasses.replace(release, trace_files=numbers, **{key: lines})
     if population is not None:
         if job.policy.per_value:
             raise ParameterError(
@@ -169,6 +175,12 @@ def release_of(
         parts=parts,
         unknown=unknown,
     )
+
+
+def _is_whole(trace: pa.Table, published: pa.Table, numbers: Sequence[int]) -> bool:
+    """Return whether a trace has its oldest files, and lines of all published rows."""
+    n_rows = pc.count_distinct(trace["seq"]).as_py() if "seq" in trace.column_names else 0
+    return min(numbers, default=1) <= 1 and n_rows >= published.num_rows
 
 
 def _attacks(

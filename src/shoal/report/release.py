@@ -49,6 +49,8 @@ class Release:
         The day on which the report is made; None: it isn't told.
     original, original_rows, trace
         The input of the run, the positions of its rows, and the private trace; None: unknown.
+    incomplete_trace
+        Instead of the trace, one without lines of some published rows: only the audit can use it.
     trace_files
         The numbers of the files of the trace, if it has numbered files.
     population
@@ -73,6 +75,7 @@ class Release:
     original: pa.Table | None = None
     original_rows: NDArray[np.int64] | None = None
     trace: pa.Table | None = None
+    incomplete_trace: pa.Table | None = None
     trace_files: Sequence[int] = ()
     population: pa.Table | None = None
     parts: Sequence[Part] = ()
@@ -92,7 +95,7 @@ class Release:
             return self
         return replace(
             self, internal_warnings=(), original=None, original_rows=None, trace=None,
-            population=None, is_public=True,
+            incomplete_trace=None, population=None, is_public=True,
         )  # fmt: skip
 
     @cached_property
@@ -100,7 +103,8 @@ class Release:
         """The verdicts about the release."""
         found = audit_parts(
             self.schema, self.parts or [Part(self.policy, self.options)], self.published,
-            trace=self.trace, original=self.original, original_rows=self.original_rows,
+            trace=self.incomplete_trace if self.trace is None else self.trace,
+            original=self.original, original_rows=self.original_rows,
             files=self.files, numbers=self.trace_files,
         )  # fmt: skip
         return replace(found, verdicts=(*found.verdicts, *self.unknown))

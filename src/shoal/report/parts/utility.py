@@ -197,7 +197,7 @@ def _show_missing(figures: dict[str, Any]) -> Section:
     rows = figures["rows"]
     title = "Suppression and quarantine"
     if rows is None:
-        said = "Only the trace shows which rows aren't in the release."
+        said = "Only a trace with lines of all published rows shows which rows aren't among them."
         return Section(title, [paragraph(said)])
     n_in = rows["in"] or 1
     cells = [
