@@ -90,6 +90,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/run/test_recovery.py",
         f"{_STATE}store.py",
         "tests/job/test_changing.py",
+        "tests/job/test_private.py",
     ),
     # The audit, which shares no code with the engines.
     **_audit(
