@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from shoal.io.files.private import open_private
 from shoal.io.streams import STDIO
 from shoal.run.state.folder import writing
 from shoal.run.state.private_files import name_of, numbered, read_private
+from shoal.run.state.rekey import is_of_job
 from shoal.run.state.rekey import rekey as seal_anew
 from shoal.run.state.seal import Seal
 
@@ -44,21 +46,45 @@ def unseal(path: Path, *, seal: str | None, output: str | Path | None, force: bo
         sys.stdout.buffer.writelines(read_private(path, key))
         sys.stdout.buffer.flush()
     elif is_folder(output):
+        _refuse_job_files(path, seal, Path(output))
         _unseal_into(path, key, Path(output).absolute())
         _warn_of_missing(path, "")
         return 0
     else:
+        _refuse_job_files(path, seal, Path(output))
         _unseal_onto(path, key, Path(output), force=force)
     _warn_of_missing(path, ". A folder (-o NAME/) keeps the numbers of the files for shoal audit")
     return 0
 
 
+def _refuse_job_files(path: Path, seal: str | None, output: Path) -> None:
+    """Raise if the output is the key, or would be among private files or those of a state."""
+    # To standard output rows are written without importing what makes a report.
+    from shoal.job.same_files import refuse_page
+
+    read: list[tuple[str, Path | str]] = [("PRIVATE", path)]
+    if seal is not None and seal.startswith("file:"):
+        read.append(("key of the seal", seal.removeprefix("file:")))
+    refuse_page("-o", output, read)
+    for folder in Path(os.path.realpath(output)).parents:
+        if is_of_job(folder):
+            what = f"{output} lies in {folder}, which has files of a job"
+            raise JobError(Problem("-o", what, None, "Choose a path outside of it"))
+
+
+def _is_unsealed(path: Path) -> bool:
+    """Return whether a file may be one of unsealed rows; nothing else tells it from others."""
+    with path.open("rb") as file:
+        return not path.stat().st_mode & 0o077 and file.read(1) in (b"", b"{")
+
+
 def _unseal_onto(path: Path, key: Seal | None, output: Path, *, force: bool) -> None:
     """Write all rows to one file, which appears when it is complete."""
     # To standard output rows are written without importing what makes a report.
-    from shoal.cli.report import check_page
+    from shoal.cli.report import check_file
 
-    check_page(output, [("PRIVATE", path)], force=force)
+    kind = "a file of unsealed rows, which has mode 0600 and begins with {"
+    check_file(output, kind, _is_unsealed, force=force)
     rows = read_private(path, key)
     if output.exists() and not output.is_file():
         # A pipe isn't replaced, but written to.

@@ -27,6 +27,7 @@ from tests.world import shoal
 SCHEMA = pa.schema([("row", pa.int64()), ("subject", pa.string())])
 OTHER = Seal(bytes(range(100, 132)))
 CANARY = "Canary Wharf"
+UNSEALED = '{"row":0}\n'
 
 
 def rows(first: int, end: int) -> pa.RecordBatch:
@@ -357,6 +358,45 @@ def test_nothing_is_unsealed_onto_itself(tmp_path: Path, monkeypatch: pytest.Mon
     assert {file: file.read_bytes() for file in trace.iterdir()} == before
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_unsealed_rows_overwrite_no_file_of_a_job(tmp_path: Path, force: bool) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    key, published = tmp_path / "key", tmp_path / "published.jsonl"
+    key.write_text(bytes(range(32)).hex())
+    published.write_text(UNSEALED)
+    (tmp_path / "empty.csv").touch(0o644)
+    (tmp_path / "note").write_text("mine")
+    (tmp_path / "note").chmod(0o600)
+    (tmp_path / "link.jsonl").symlink_to(state / "checkpoint-0000000001")
+    (tmp_path / "key.link").hardlink_to(key)
+    (state / "shard-0").mkdir()
+    (tmp_path / "clear").mkdir()
+    (tmp_path / "clear" / "rows-0000000001.jsonl").write_text(UNSEALED)
+    (tmp_path / "clear" / "rows-0000000001.jsonl").chmod(0o600)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for name, said in {
+        "key": "is the same file as the key of the seal",
+        "key.link": "is the same file as the key of the seal",
+        "published.jsonl": "isn't a file of unsealed rows",
+        "empty.csv": "isn't a file of unsealed rows",
+        "note": "isn't a file of unsealed rows",
+        "link.jsonl": "which has files of a job",
+        "state/lock": "which has files of a job",
+        "state/new.jsonl": "which has files of a job",
+        "state/new/": "which has files of a job",
+        "state/shard-0/new.jsonl": "which has files of a job",
+        "clear/rows-0000000001.jsonl": "which has files of a job",
+        "trace/inner.jsonl": "lies in the folder of the PRIVATE",
+        "trace/inner/": "lies in the folder of the PRIVATE",
+    }.items():
+        with pytest.raises(JobError, match=said):
+            unseal(trace, seal=f"file:{key}", output=f"{tmp_path}/{name}", force=force)
+    with pytest.raises(JobError, match="which has files of a job"):
+        unseal(numbered(trace)[1], seal=f"file:{key}", output=f"{tmp_path}/trace/one/", force=force)
+    now = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert now == before
+
+
 def test_rows_are_unsealed_into_a_file_of_the_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,10 +412,11 @@ def test_a_wrong_key_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     _, trace, _ = sealed_job(tmp_path)
     monkeypatch.setenv("THE_KEY", bytes(32).hex())
     clear = tmp_path / "clear.jsonl"
-    clear.write_text("what was there")
+    clear.write_text(UNSEALED)
+    clear.chmod(0o600)
     with pytest.raises(CheckpointError):
         unseal(trace, seal="env:THE_KEY", output=clear, force=True)
-    assert clear.read_text() == "what was there"
+    assert clear.read_text() == UNSEALED
 
 
 def test_a_file_that_exists_is_overwritten_only_by_force(
@@ -384,10 +425,11 @@ def test_a_file_that_exists_is_overwritten_only_by_force(
     _, trace, _ = sealed_job(tmp_path)
     monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
     clear = tmp_path / "clear.jsonl"
-    clear.write_text("what was there")
+    clear.write_text(UNSEALED)
+    clear.chmod(0o600)
     with pytest.raises(JobError, match=r"exists already.*--force"):
         unseal(trace, seal="env:THE_KEY", output=clear)
-    assert clear.read_text() == "what was there"
+    assert clear.read_text() == UNSEALED
     assert unseal(trace, seal="env:THE_KEY", output=clear, force=True) == 0
     assert clear.read_bytes() == b"".join(read_private(trace, SEAL))
     assert stat.S_IMODE(clear.stat().st_mode) == 0o600
