@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from shoal.cli.signals import removed_at_the_end
 from shoal.cli.terminal import print_message
 from shoal.errors import JobError, Problem
 from shoal.io.files.atomic import PARTIAL, atomic_write, rename_synced
@@ -92,8 +93,13 @@ def _unseal_onto(path: Path, key: Seal | None, output: Path, *, force: bool) -> 
             for lines in rows:
                 pipe.write(lines)
         return
+
+    def remove() -> None:
+        with contextlib.suppress(OSError):
+            output.with_name(output.name + PARTIAL).unlink()
+
     # Mode 0600: it is as private as what it is made of.
-    with atomic_write(output, private=True) as file:
+    with removed_at_the_end(remove), atomic_write(output, private=True) as file:
         for lines in rows:
             file.write(lines)
 
@@ -108,17 +114,29 @@ def _unseal_into(path: Path, key: Seal | None, folder: Path) -> None:
     if not chosen:
         next(read_private(path, key), b"")  # says what is looked for there
     partial = folder.with_name(folder.name + PARTIAL)
-    with writing(partial):
-        partial.mkdir(0o700)
-    try:
+    made: list[Path] = []
+
+    def remove() -> None:
+        for each in made:
+            shutil.rmtree(each, ignore_errors=True)
+
+    with removed_at_the_end(remove):
+        with writing(partial):
+            try:
+                partial.mkdir(0o700)
+            except FileExistsError:
+                what = (
+                    f"{partial} was left by a `shoal unseal` that was interrupted, and may have "
+                    "rows in clear"
+                )
+                fix = "Remove it, unless another one is running, and call this one again"
+                raise JobError(Problem("-o", what, None, fix)) from None
+        made.append(partial)
         for number, file in chosen.items():
             with atomic_write(partial / name_of(number), private=True) as output:
                 for lines in read_private(file, key):
                     output.write(lines)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    rename_synced(partial, folder)
+        rename_synced(partial, folder)
 
 
 def _warn_of_missing(path: Path, more: str) -> None:

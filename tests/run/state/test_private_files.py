@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import shutil
+import signal
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 from shoal.testing.clocks import ManualClock
 from tests.run.state.world import SEAL, SEALS
-from tests.world import shoal
+from tests.world import beside, shoal
 
 SCHEMA = pa.schema([("row", pa.int64()), ("subject", pa.string())])
 OTHER = Seal(bytes(range(100, 132)))
@@ -473,6 +475,51 @@ def test_rows_are_unsealed_into_a_pipe(tmp_path: Path, monkeypatch: pytest.Monke
     assert os.read(reader, 10_000) == b"".join(read_private(trace, SEAL))
     os.close(reader)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["clear/", "clear.jsonl"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_unsealed_rows_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, number: signal.Signals
+) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    # Nobody writes to it: the command waits there, with the rows of other files written.
+    last = numbered(trace)[3]
+    last.unlink()
+    os.mkfifo(last)
+    before = sorted(tmp_path.rglob("*"))
+    words = ("unseal", trace, "--seal", "env:THE_KEY", "-o", f"{tmp_path}/{name}")
+    with beside(*words) as process:
+        end = time.monotonic() + 60
+        done = "clear.partial/rows-0000000003.jsonl.partial" if "/" in name else "*.partial"
+        while not list(tmp_path.glob(done)):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        time.sleep(0.1)
+        process.send_signal(number)
+        code = -number if number == signal.SIGHUP else 128 + number
+        assert process.wait(60) == code
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_rows_that_a_killed_command_left_in_clear_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    left = tmp_path / "clear.partial"
+    left.mkdir()
+    (left / "rows-0000000001.jsonl").write_text(UNSEALED)
+    with pytest.raises(
+        JobError, match=r"clear\.partial was left .*interrupted.* in clear.* Remove it"
+    ):
+        unseal(trace, seal="env:THE_KEY", output=f"{tmp_path}/clear/")
+    assert (left / "rows-0000000001.jsonl").read_text() == UNSEALED
+    # One file is written anew.
+    (tmp_path / "clear.jsonl.partial").write_text(UNSEALED)
+    assert unseal(trace, seal="env:THE_KEY", output=tmp_path / "clear.jsonl") == 0
+    assert not (tmp_path / "clear.jsonl.partial").exists()
 
 
 def test_a_change_of_key_that_was_cut_off_is_finished_by_the_next(
