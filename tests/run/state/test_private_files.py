@@ -274,6 +274,21 @@ def test_a_full_disk_is_an_error_from_then_on(
 # -- another key ----------------------------------------------------------------------------------
 
 
+@SEALS
+def test_a_folder_that_is_gone_is_refused_and_not_created(
+    tmp_path: Path, seal: Seal | None
+) -> None:
+    folder = tmp_path / "trace"
+    files = opened(folder, seal=seal)
+    files.write(rows(0, 3))
+    mark = files.commit()
+    files.abandon()
+    shutil.rmtree(folder)
+    with pytest.raises(CheckpointError, match=r"trace: rows-\S+ can't be read: it doesn't exist"):
+        opened(folder, mark, seal=seal)
+    assert not folder.exists()
+
+
 def sealed_job(folder: Path) -> tuple[Path, Path, dict[str, Any]]:
     """A state folder with two checkpoints, and private files with a mark."""
     state, trace = folder / "state", folder / "trace"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import os
@@ -61,15 +62,23 @@ class AppendOutput(Output):
         The file; created if it doesn't exist.
     private
         Whether only its owner may read it.
+    n_expected
+        The bytes that it must have; only if that is none, it is created.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, private: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, private: bool = False, n_expected: int = 0
+    ) -> None:
         name = os.fspath(path)
         try:
-            number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600 if private else 0o666)
+            create = 0 if n_expected else os.O_CREAT
+            number = os.open(path, os.O_RDWR | create, 0o600 if private else 0o666)
             if private:
                 os.fchmod(number, 0o600)
         except OSError as error:
+            if n_expected and error.errno == errno.ENOENT:
+                what = f"doesn't exist, and the checkpoint expects {n_expected:,} bytes"
+                raise wrong_output(name, what) from None
             raise ResourceError(f"{name}: can't be written: {os_reason(error)}.") from None
         super().__init__(io.FileIO(number, "r+b"), name)
         try:
@@ -209,11 +218,11 @@ class AppendSink:
         # A mark of rotated files has a number of bytes, too.
         if mark and mark.keys() != {"n_bytes", "before"}:
             raise wrong_output(name, "isn't the kind of output that the checkpoint belongs to")
-        self._output = output = AppendOutput(path, private=private)
+        n_bytes = mark["n_bytes"] if mark else 0
+        self._output = output = AppendOutput(path, private=private, n_expected=n_bytes)
         try:
             if mark is None and output.n_ahead:
                 raise has_rows_already(name)
-            n_bytes = mark["n_bytes"] if mark else 0
             output.expect(n_bytes)
             # The header is written, or compared with the one that is there.
             self._sink = form.sink(output, schema)
