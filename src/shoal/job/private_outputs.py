@@ -31,7 +31,9 @@ def private_places(job: Job, trace: str | None, state: Path) -> dict[str, tuple[
     kind = "plain"
     if job.private is not None:
         kind = "rotated and sealed" if job.private.is_sealed else "rotated"
-    paths = {"bad_rows.file": str(job.bad_rows.file)}
+    # A job that stops at a bad row writes no quarantine.
+    stops = job.bad_rows.action == "stop"
+    paths = {} if stops else {"bad_rows.file": str(job.bad_rows.file)}
     if trace is not None:
         paths["--trace"] = trace
     return {key: (kind, place_of(path, state)) for key, path in paths.items()}
@@ -133,6 +135,9 @@ class QuarantineSink:
     def resume(self, mark: CommitMark) -> None:
         """Resume from a mark."""
         self._mark = mark
+        if self._job.bad_rows.action == "stop":
+            # Nothing is written; the mark is kept for a later run that quarantines again.
+            return
         # A file that is gone is an error now, not when the next bad row comes.
         if mark or has_bytes(self._job.bad_rows.file):
             self._writer = self._open()
