@@ -96,7 +96,7 @@ def _refuse_other_key(job: Job, folder: Path, seal: Seal) -> None:
         f"checkpoint rekey {folders} --seal env:OLD_KEY --new-seal "
         f"{shlex.quote(str(job.checkpoints.seal))}. Name all other folders of private files as "
         "well: files that have the key of the job stay as they are. If the other key is lost, "
-        "start again with other folders."
+        "start again with other folders: docs/checkpoints.md says from where."
     )
 
 

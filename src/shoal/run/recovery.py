@@ -169,7 +169,7 @@ class Checkpointer:
             f"{self._recovery.folder}: private files are not as they were when checkpoint "
             f"{found.number} was taken. As seen from this folder, with links followed, {what}. "
             f"{default}{fix[0].upper()}{fix[1:]}, or drain with the former job first and start "
-            "again with another folder."
+            "again with another folder: docs/checkpoints.md says from where."
         )
 
     def _has_moved(self, key: str, before: Sequence[str], after: Sequence[str]) -> bool:
@@ -230,7 +230,7 @@ class Checkpointer:
             raise CheckpointError(
                 f"{folder}: the journal that followed checkpoint {checkpoint.number} is missing: "
                 "without it rows could be published twice. Put it back, or start again with "
-                "another folder and another output."
+                "another folder and another output: docs/checkpoints.md says from where."
             )
         entries = list(self._of_journal(checkpoint))
         code = checkpoint.facts.get("code")

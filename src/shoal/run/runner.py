@@ -477,7 +477,8 @@ class Run:
             raise CheckpointError(
                 "the output has rows that neither the checkpoint nor the journal accounts for: "
                 "files of the checkpoint folder are missing or out of date. Put them back, or "
-                "start again with another folder and another output."
+                "start again with another folder and another output: docs/checkpoints.md says from "
+                "where."
             )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import CheckpointError, JobError, Problem, ResourceError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, JobError, Problem, ResourceError
 from shoal.io.base import CommitMark
 from shoal.io.files.atomic import sync_folder
 from shoal.io.format import Format
@@ -46,7 +46,7 @@ def wrong_output(name: str, what: str) -> CheckpointError:
     """Return the error for an output that a checkpoint doesn't belong to."""
     return CheckpointError(
         f"{name}: {what}. Restore the output as it was, or start over with an empty checkpoint "
-        "folder and another output."
+        f"folder and another output. {PUBLISHES_AGAIN}."
     )
 
 

@@ -12,7 +12,7 @@ import time
 
 import pyarrow as pa
 
-from shoal.errors import CheckpointError, ResourceError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, ResourceError
 from shoal.io.base import CommitMark
 from shoal.io.kafka.payloads import Payload, payloads_for
 from shoal.io.kafka.settings import KafkaSettings
@@ -212,7 +212,7 @@ def _check(settings: KafkaSettings, job: str, has: int | None, mark: CommitMark 
             f"{where}: the checkpoint says that {asked:,} rows of job {job} were published, "
             f"and {found}. Is it the right broker, or has it forgotten the job's offsets "
             "(offsets.retention.minutes)? Start over with an empty checkpoint folder and "
-            "another job name."
+            f"another job name. {PUBLISHES_AGAIN}."
         )
 
 
