@@ -149,6 +149,11 @@ class QuarantineSink:
         return self._writer.commit()
 
     @property
+    def name(self) -> str:
+        """The file, as messages call it."""
+        return str(self._job.bad_rows.file)
+
+    @property
     def n_ahead(self) -> int:
         """How much the file has that hasn't been written again."""
         return 0 if self._writer is None else self._writer.n_ahead

@@ -249,6 +249,11 @@ class AppendSink:
         return {"n_bytes": at, "before": self._output.checksum_before(at)}
 
     @property
+    def name(self) -> str:
+        """The file, as messages call it."""
+        return self._output.name
+
+    @property
     def n_ahead(self) -> int:
         """The number of bytes the file has that haven't been written again."""
         return self._output.n_ahead

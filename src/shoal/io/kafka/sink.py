@@ -92,6 +92,11 @@ class KafkaSink:
             threading.Thread(target=self._keep_time, name="shoal-kafka-commit", daemon=True).start()
 
     @property
+    def name(self) -> str:
+        """The topic, as messages call it."""
+        return self._settings.where
+
+    @property
     def n_ahead(self) -> int:
         """The number of rows that the topic has and that haven't been written again."""
         return max(0, self._has - self._next)
