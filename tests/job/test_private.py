@@ -194,19 +194,20 @@ def test_a_folder_that_was_forgotten_when_the_key_was_changed_is_named(
         folder.write()
     has, needs = ("NEW", "THE") if forgotten == "state" else ("THE", "NEW")
     monkeypatch.setenv("OLD_KEY", os.environ[f"{has}_KEY"])
-    # Where both folders have the other key, they are opened one after the other.
-    for name in ("job.quarantine", "trace") if forgotten == "state" else (forgotten,):
-        before = folder.files
-        with pytest.raises(CheckpointError) as refused:
-            folder.run()
-        assert folder.files == before
-        found = str(refused.value)
-        at = tmp_path / name
-        assert found.startswith(f"{at}: is sealed with another key than the checkpoints: ")
-        command = found[found.index("shoal checkpoint rekey ") :].partition(". ")[0]
-        assert f"{tmp_path / 'state'} " in command
-        assert command.endswith(f" --seal env:OLD_KEY --new-seal env:{needs}_KEY")
-        assert shoal(monkeypatch, *command.split()[1:]) == 0
+    before = folder.files
+    with pytest.raises(CheckpointError) as refused:
+        folder.run()
+    assert folder.files == before
+    found = str(refused.value)
+    # The quarantine is opened first, and the command repairs all folders at once.
+    at = tmp_path / ("job.quarantine" if forgotten == "state" else forgotten)
+    assert found.startswith(f"{at}: is sealed with another key than the checkpoints: ")
+    command = found[found.index("shoal checkpoint rekey ") :].partition(". ")[0]
+    folders, _, keys = command.removeprefix("shoal checkpoint rekey ").partition(" --")
+    assert folders.split()[0] == str(tmp_path / "state")
+    assert set(folders.split()) == {str(tmp_path / name) for name in names}
+    assert keys == f"seal env:OLD_KEY --new-seal env:{needs}_KEY"
+    assert shoal(monkeypatch, *command.split()[1:]) == 0
     folder.run()
     seal = Seal.from_spec(f"env:{needs}_KEY")
     assert Counter(line["row"] for line in folder.lines("trace", seal)) == Counter(range(N_ROWS))

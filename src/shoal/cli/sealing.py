@@ -36,7 +36,11 @@ def rekey(folders: Sequence[Path], *, seal: str | None, new_seal: str | None) ->
     n_changed, n_there, n_removed = seal_anew(folders, old, new)
     rest = f"; {n_there:,} had it already" if n_there else ""
     rest += f"; damaged histories of the page that were removed: {n_removed:,}" if n_removed else ""
-    print_message(f"{n_changed:,} files are sealed with key {new.fingerprint} now{rest}")
+    files = "1 file is" if n_changed == 1 else f"{n_changed:,} files are"
+    print_message(
+        f"{files} sealed with key {new.fingerprint} now{rest}. The job needs this key from now on: "
+        "run.checkpoint.seal must name it"
+    )
     return 0
 
 

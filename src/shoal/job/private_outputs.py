@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +72,7 @@ def _private_factory(job: Job, folder: Path, key: str, recovery: Recovery | None
         seal = recovery.seal if private.is_sealed else None
         assert private.is_sealed == (seal is not None)
         if seal is not None and mark is not None and folder.is_dir():
-            _refuse_other_key(job, folder, seal)
+            _refuse_other_key(job, folder, recovery, seal)
         return PrivateFiles(folder, schema, mark, retention=private.retention, seal=seal)
 
     def check() -> None:
@@ -81,23 +82,35 @@ def _private_factory(job: Job, folder: Path, key: str, recovery: Recovery | None
     return Opener(open_files, check)
 
 
-def _refuse_other_key(job: Job, folder: Path, seal: Seal) -> None:
+def _refuse_other_key(job: Job, folder: Path, recovery: Recovery, seal: Seal) -> None:
     """Raise if files have another key than the checkpoints, before more are written."""
     key = other_key(folder, seal)
     if key is None:
         return
     assert job.checkpoints is not None
-    private = [folder, job.bad_rows.file] if job.bad_rows.file.is_dir() else [folder]
-    places = dict.fromkeys([job.checkpoints.folder, *private])
-    folders = " ".join(shlex.quote(str(place)) for place in places)
+    folders = " ".join(shlex.quote(str(place)) for place in _all_folders(job, folder, recovery))
     raise CheckpointError(
         f"{folder}: is sealed with another key than the checkpoints: {key}; the key of the job is "
         f"{seal.fingerprint}. Change it, with the key that the folder has in OLD_KEY: shoal "
         f"checkpoint rekey {folders} --seal env:OLD_KEY --new-seal "
-        f"{shlex.quote(str(job.checkpoints.seal))}. Name all other folders of private files as "
-        "well: files that have the key of the job stay as they are. If the other key is lost, "
-        "start again with other folders: docs/checkpoints.md says from where."
+        f"{shlex.quote(str(job.checkpoints.seal))}. Files that have the key of the job stay as "
+        "they are. If the other key is lost, start again with other folders: docs/checkpoints.md "
+        "says from where."
     )
+
+
+def _all_folders(job: Job, folder: Path, recovery: Recovery) -> list[Path]:
+    """Return the state of a job and all folders of its private files, the latter if they exist."""
+    state = recovery.folder
+    found = {state.resolve(): state, folder.resolve(): folder}
+    places = [job.bad_rows.file, *(state / place for _, place in recovery.private.values())]
+    for place in places:
+        if place.is_dir():
+            real = place.resolve()
+            # The place is as seen from the state, which may be a link.
+            short = Path(os.path.normpath(place))
+            found.setdefault(real, short if short.resolve() == real else place)
+    return list(found.values())
 
 
 class QuarantineSink:

@@ -305,6 +305,23 @@ def sealed_job(folder: Path) -> tuple[Path, Path, dict[str, Any]]:
     return state, trace, mark
 
 
+def test_the_command_that_changes_the_key_says_what_the_job_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    monkeypatch.setenv("NEW_KEY", bytes(range(100, 132)).hex())
+    words = ["checkpoint", "rekey", "--seal", "env:THE_KEY", "--new-seal", "env:NEW_KEY", state]
+    (state / "checkpoint-0000000000").unlink()
+    needs = "The job needs this key from now on: run.checkpoint.seal must name it"
+    assert shoal(monkeypatch, *words) == 0
+    said = capsys.readouterr().err
+    assert f"1 file is sealed with key {OTHER.fingerprint} now. {needs}" in said
+    assert shoal(monkeypatch, *words, trace) == 0
+    said = capsys.readouterr().err
+    assert f"3 files are sealed with key {OTHER.fingerprint} now; 1 had it already. {needs}" in said
+
+
 def test_all_files_get_another_key_and_go_on(tmp_path: Path) -> None:
     state, trace, mark = sealed_job(tmp_path)
     assert rekey([state, trace], SEAL, OTHER) == (5, 0, 0)
