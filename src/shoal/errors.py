@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 __all__ = [
+    "PUBLISHES_AGAIN",
     "BrokenPromiseError",
     "CheckpointError",
     "DataError",
@@ -42,6 +43,12 @@ __all__ = [
     "install_hint",
     "nearest_word",
 ]
+
+#: What is said wherever starting over is advised.
+PUBLISHES_AGAIN = (
+    "That publishes the rows again, which is only safe if nobody has seen the former output: "
+    "docs/checkpoints.md says what is safe otherwise"
+)
 
 
 class ShoalError(Exception):

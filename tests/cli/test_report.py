@@ -208,7 +208,7 @@ def test_a_page_overwrites_nothing_unless_asked_to_and_never_an_input(done, monk
     Path("parts").mkdir()
     Path("parts/rows.csv").write_bytes(Path(out).read_bytes())
     Path("link.csv").hardlink_to(source)
-    Path("old.html").write_text("old")
+    Path("old.html").write_text("<!DOCTYPE html>old")
     given = ("--original", source, "--trace", trace)
     for command, way in (("audit", "--html"), ("report", "-o")):
         more = ("--attacks", "none") if command == "report" else ()
@@ -222,9 +222,48 @@ def test_a_page_overwrites_nothing_unless_asked_to_and_never_an_input(done, monk
             assert "folder of the published data" in capfd.readouterr().err
         assert shoal(monkeypatch, command, job, out, *given, *more, way, "old.html") == 2
         assert "old.html exists already" in capfd.readouterr().err
-        assert Path("old.html").read_text() == "old"
+        assert Path("old.html").read_text() == "<!DOCTYPE html>old"
     assert shoal(monkeypatch, "audit", job, out, *given, "--html", "old.html", "--force") == 0
     assert Path("old.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_page_never_overwrites_a_file_of_the_job(tmp_path, monkeypatch, capfd):
+    house = tmp_path / "house"
+    house.mkdir()
+    private = "limit = 1\nfile = 'bad/'\n[private]\nseal = true"
+    run = "checkpoint = { folder = 'state', every = 10, seal = 'file:key' }"
+    inputs = "\n[input]\npath = 'in.csv'\n[output]\npath = 'out.csv'\n"
+    job = write_job(house, run=run, bad_rows=private + inputs)
+    (house / "key").write_text("ab" * 32)
+    write(people(60), house / "in.csv")
+    monkeypatch.chdir(house)
+    with Path("in.csv").open("a") as file:
+        file.write("person-0,,,,,\n")
+    assert shoal(monkeypatch, "run", "job.toml", "--trace", "trace/", "-q") == 0
+    published = tmp_path / "copy.csv"
+    published.write_bytes(Path("out.csv").read_bytes())
+    (tmp_path / "note.txt").write_text("mine")
+    (tmp_path / "link.html").symlink_to(house / "key")
+    monkeypatch.chdir(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    pages = {
+        house / "key": "is the same file as the key of the seal",
+        "link.html": "is the same file as the key of the seal",
+        house / "in.csv": "is the same file as the input",
+        house / "out.csv": "is the same file as the output",
+        house / "town.csv": "is the same file as the hierarchy",
+        house / "state" / "lock": "lies in the folder of the run.checkpoint.folder",
+        house / "state" / "new.html": "lies in the folder of the run.checkpoint.folder",
+        next((house / "bad").iterdir()): "lies in the folder of the bad_rows.file",
+        next((house / "trace").iterdir()): "isn't an HTML file",
+        "note.txt": "isn't an HTML file",
+    }
+    for command, way in (("audit", "--html"), ("report", "-o")):
+        for page, said in pages.items():
+            for more in ((), ("--force",)):
+                assert shoal(monkeypatch, command, job, published, way, page, *more) == 2
+                assert said in capfd.readouterr().err
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
 def test_what_does_not_fit_is_said(done, world, monkeypatch, capfd):

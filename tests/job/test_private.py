@@ -195,19 +195,20 @@ def test_a_folder_that_was_forgotten_when_the_key_was_changed_is_named(
         folder.write()
     has, needs = ("NEW", "THE") if forgotten == "state" else ("THE", "NEW")
     monkeypatch.setenv("OLD_KEY", os.environ[f"{has}_KEY"])
-    # Where both folders have the other key, they are opened one after the other.
-    for name in ("job.quarantine", "trace") if forgotten == "state" else (forgotten,):
-        before = folder.files
-        with pytest.raises(CheckpointError) as refused:
-            folder.run()
-        assert folder.files == before
-        found = str(refused.value)
-        at = tmp_path / name
-        assert found.startswith(f"{at}: is sealed with another key than the checkpoints: ")
-        command = found[found.index("shoal checkpoint rekey ") :].partition(". ")[0]
-        assert f"{tmp_path / 'state'} " in command
-        assert command.endswith(f" --seal env:OLD_KEY --new-seal env:{needs}_KEY")
-        assert shoal(monkeypatch, *command.split()[1:]) == 0
+    before = folder.files
+    with pytest.raises(CheckpointError) as refused:
+        folder.run()
+    assert folder.files == before
+    found = str(refused.value)
+    # The quarantine is opened first, and the command repairs all folders at once.
+    at = tmp_path / ("job.quarantine" if forgotten == "state" else forgotten)
+    assert found.startswith(f"{at}: is sealed with another key than the checkpoints: ")
+    command = found[found.index("shoal checkpoint rekey ") :].partition(". ")[0]
+    folders, _, keys = command.removeprefix("shoal checkpoint rekey ").partition(" --")
+    assert folders.split()[0] == str(tmp_path / "state")
+    assert set(folders.split()) == {str(tmp_path / name) for name in names}
+    assert keys == f"seal env:OLD_KEY --new-seal env:{needs}_KEY"
+    assert shoal(monkeypatch, *command.split()[1:]) == 0
     folder.run()
     seal = Seal.from_spec(f"env:{needs}_KEY")
     assert Counter(line["row"] for line in folder.lines("trace", seal)) == Counter(range(N_ROWS))
@@ -273,19 +274,50 @@ def tree(folder: Folder) -> list[str]:
 
 @pytest.mark.parametrize("gaps", [0, 10])
 @pytest.mark.parametrize(
-    ("then", "now", "said"),
+    ("then", "now", "said", "fix"),
     [
-        (PRIVATE, "", "(rotated), and is now ../job.quarantine.jsonl (plain)"),
-        (SEALED, "", "(rotated and sealed), and is now ../job.quarantine.jsonl (plain)"),
-        (ROTATED, "", "(rotated and sealed), and is now ../job.quarantine.jsonl (plain)"),
-        ("", PRIVATE, ".jsonl (plain), and is now ../job.quarantine (rotated)"),
-        ("", SEALED, ".jsonl (plain), and is now ../job.quarantine (rotated and sealed)"),
-        (PRIVATE, SEALED, "(rotated), and is now ../job.quarantine (rotated and sealed)"),
-        (SEALED, PRIVATE, "(rotated and sealed), and is now ../job.quarantine (rotated)"),
+        (PRIVATE, "", "(rotated), and is now ../job.quarantine.jsonl (plain)", "Restore [private]"),
+        (
+            SEALED,
+            "",
+            "(rotated and sealed), and is now ../job.quarantine.jsonl (plain)",
+            "Restore [private] with private.seal = true",
+        ),
+        (
+            ROTATED,
+            "",
+            "(rotated and sealed), and is now ../job.quarantine.jsonl (plain)",
+            "Restore [private] with private.seal = true",
+        ),
+        ("", PRIVATE, ".jsonl (plain), and is now ../job.quarantine (rotated)", "Remove [private]"),
+        (
+            "",
+            SEALED,
+            ".jsonl (plain), and is now ../job.quarantine (rotated and sealed)",
+            "Remove [private]",
+        ),
+        (
+            PRIVATE,
+            SEALED,
+            "(rotated), and is now ../job.quarantine (rotated and sealed)",
+            "Restore private.seal",
+        ),
+        (
+            SEALED,
+            PRIVATE,
+            "(rotated and sealed), and is now ../job.quarantine (rotated)",
+            "Restore private.seal",
+        ),
     ],
 )
 def test_a_living_job_keeps_the_kind_of_its_private_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, now: str, said: str, gaps: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    then: str,
+    now: str,
+    said: str,
+    fix: str,
+    gaps: int,
 ) -> None:
     monkeypatch.setenv("THE_KEY", KEY)
     folder = PrivateFolder(tmp_path, with_gaps(people(N_ROWS), {"age": gaps} if gaps else {}))
@@ -298,10 +330,10 @@ def test_a_living_job_keeps_the_kind_of_its_private_files(
     # A change of the promise is followed first, and changes nothing of it.
     for policy in (K3, "k = 8\nl = 2\ndelay = { rows = 40 }"):
         folder.write(policy=policy)
-        with pytest.raises(
-            CheckpointError, match=r"Restore \[private\] with private.seal"
-        ) as caught:
+        with pytest.raises(CheckpointError, match=r"with links followed, bad_rows") as caught:
             folder.run()
+        assert f". {fix}, or drain with the former job" in str(caught.value)
+        assert "The default of bad_rows.file" not in str(caught.value)
         assert "bad_rows.file was ../job.quarantine" in str(caught.value)
         assert said in str(caught.value)
         assert "--trace was ../trace (" in str(caught.value)
@@ -311,6 +343,52 @@ def test_a_living_job_keeps_the_kind_of_its_private_files(
     folder.write()
     folder.run()
     assert folder.n_traced() == Counter(range(N_ROWS))
+
+
+@pytest.mark.parametrize("private", ["", PRIVATE])
+@pytest.mark.parametrize("has_bad_rows", [False, True])
+def test_a_job_that_stops_at_a_bad_row_has_no_quarantine_to_compare(
+    tmp_path: Path, private: str, has_bad_rows: bool
+) -> None:
+    table = people(N_ROWS)
+    if has_bad_rows:
+        ages = [None, *table["age"].to_pylist()[1:]]
+        table = table.set_column(1, "age", pa.array(ages))
+    folder = PrivateFolder(tmp_path, table)
+    folder.private = private
+    folder.write()
+    folder.run(until=200)
+    other = "limit = 1\nfile = 'other.jsonl'" + private
+    folder.write(bad_rows="action = 'stop'\n" + other)
+    for until in (300, 400):
+        folder.run(until=until)
+    # Nor does it matter under a changed promise.
+    policy = "k = 4\nl = 2\ndelay = { rows = 40 }"
+    folder.write(bad_rows="action = 'stop'\n" + other, policy=policy)
+    folder.run(until=420)
+    assert not (folder.path / "other.jsonl").exists()
+    folder.write(bad_rows=other, policy=policy)
+    with pytest.raises(CheckpointError, match=r"bad_rows\.file was \.\./job") as caught:
+        folder.run()
+    assert ". Restore bad_rows.file, or drain" in str(caught.value)
+    assert "The default of" not in str(caught.value)
+    folder.write(policy=policy)
+    folder.run()
+    assert set(folder.n_traced()) == set(range(N_ROWS))
+    assert (folder.path / ("job.quarantine" if private else "job.quarantine.jsonl")).exists() == (
+        has_bad_rows
+    )
+
+
+def test_a_folder_of_bad_rows_needs_the_section_private(tmp_path: Path) -> None:
+    folder = PrivateFolder(tmp_path, people(60))
+    for name in ("bad/", "bad", "bad.rows/"):
+        with pytest.raises(JobError, match=r"bad_rows\.file: .*\[private\], which is missing"):
+            folder.private = ""
+            folder.write(bad_rows=f"file = '{name}'")
+            _ = folder.job
+        folder.write(bad_rows=f"file = '{name}'" + PRIVATE)
+        assert folder.job.bad_rows.file == tmp_path / name
 
 
 @pytest.mark.parametrize("private", ["", PRIVATE, ROTATED])

@@ -32,8 +32,8 @@ def audit(
         from shoal.cli.report import check_page, files_of
 
         job = Job.load(job_path)
-        read = files_of(job, job_path, published, original, trace)
-        check_page(html, read, force=force, way="--html")
+        read = files_of(job_path, published, original, trace)
+        check_page(html, read, job=job, force=force, way="--html")
     report = judge(job, published, original=original, trace=trace, format=from_format)
     if html is not None:
         from shoal.report.page import write_page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +12,28 @@ from shoal.attacks import find
 from shoal.cli.logs import print_or_log
 from shoal.cli.private_folder import TRACE, private_folder, remove_stale
 from shoal.cli.terminal import Progress, print_message, print_result
-from shoal.errors import JobError, Problem
+from shoal.errors import JobError, Problem, ResourceError
 from shoal.io.connector import InputEndpoint, OutputEndpoint
-from shoal.io.streams import STDIO
+from shoal.io.streams import STDIO, os_reason
 from shoal.job import Job
 from shoal.job.reporting import report as build
 from shoal.job.same_files import refuse_page
 from shoal.report.release import Audience
 
-__all__ = ["ReportOptions", "check_page", "files_of", "private_trace", "report", "report_on_run"]
+__all__ = [
+    "ReportOptions",
+    "check_file",
+    "check_page",
+    "files_of",
+    "private_trace",
+    "report",
+    "report_on_run",
+]
 
 #: Where a report is written if nothing is said.
 DEFAULT = Path("report.html")
+#: How a page begins, in small letters.
+_HTML = b"<!doctype html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +59,10 @@ def report(job_path: Path, published: str, options: ReportOptions) -> int:
     job = Job.load(job_path)
     if page is not None:
         read = [
-            *files_of(job, job_path, published, options.original, options.trace),
+            *files_of(job_path, published, options.original, options.trace),
             ("population", options.population),
         ]
-        check_page(page, read, force=options.force)
+        check_page(page, read, job=job, force=options.force)
     names = None if options.attacks is None else _names(options.attacks)
     with Progress(quiet=options.as_json) as progress:
         made = build(
@@ -79,7 +89,6 @@ def report(job_path: Path, published: str, options: ReportOptions) -> int:
 
 
 def files_of(
-    job: Job,
     job_path: Path,
     published: str,
     original: str | None,
@@ -88,7 +97,6 @@ def files_of(
     """Return the files that a release is judged by, and what messages call them."""
     return [
         ("job", job_path),
-        *(("hierarchy", path) for path in job.files),
         ("published data", published),
         ("original", original),
         ("trace", trace),
@@ -96,21 +104,52 @@ def files_of(
 
 
 def check_page(
-    page: Path, read: Sequence[tuple[str, Path | str | None]], *, force: bool, way: str = "-o"
+    page: Path,
+    read: Sequence[tuple[str, Path | str | None]],
+    *,
+    force: bool,
+    way: str = "-o",
+    job: Job | None = None,
 ) -> None:
     """Raise if a page can't be written, or would overwrite a file.
 
-    One of the files that are ``read`` is never overwritten, whatever ``force`` says.
+    One of the files that are ``read``, or of those of the ``job``, is never overwritten, whatever
+    ``force`` says, and neither is a file that isn't HTML.
     """
-    refuse_page(way, page, read)
-    if page.is_dir():
-        raise JobError(Problem(way, f"{page} is a folder", None, "Name a file"))
-    if not page.parent.is_dir():
-        raise JobError(Problem(way, f"the folder of {page} doesn't exist", None, "Create it first"))
-    if not force and page.is_file() and page.stat().st_size:
-        what = f"{page} exists already, and would be overwritten"
+    refuse_page(way, page, read, job=job)
+    check_file(page, "an HTML file", _is_html, force=force, way=way)
+
+
+def check_file(
+    path: Path, kind: str, is_kind: Callable[[Path], bool], *, force: bool, way: str = "-o"
+) -> None:
+    """Raise if a file can't be written, or would overwrite one without ``force``, or another kind.
+
+    ``is_kind`` says whether a file that exists is one that the command may have written.
+    """
+    if path.is_dir():
+        raise JobError(Problem(way, f"{path} is a folder", None, "Name a file"))
+    if not path.parent.is_dir():
+        raise JobError(Problem(way, f"the folder of {path} doesn't exist", None, "Create it first"))
+    if not path.is_file():
+        return
+    try:
+        is_own = is_kind(path)
+    except OSError as error:
+        raise ResourceError(f"{path}: can't be read: {os_reason(error)}.") from None
+    if not is_own:
+        what = f"{path} exists already, and isn't {kind}: it is never overwritten"
+        raise JobError(Problem(way, what, None, f"Choose another with {way}, or move it away"))
+    if not force and path.stat().st_size:
+        what = f"{path} exists already, and would be overwritten"
         fix = f"Choose another with {way}, move it away, or overwrite it with --force"
         raise JobError(Problem(way, what, None, fix))
+
+
+def _is_html(path: Path) -> bool:
+    """Return whether a file is empty, or begins as a page does."""
+    with path.open("rb") as file:
+        return file.read(len(_HTML)).lower() in (b"", _HTML)
 
 
 def _names(text: str) -> list[str]:

@@ -114,7 +114,8 @@ class Engine(ABC):
         if not np.array_equal(snapshot["identity"], self.identity):
             raise CheckpointError(
                 "the snapshot was taken under another schema, policy or other knobs: what it holds "
-                "doesn't keep this promise. Start again, or go back to the former job"
+                "doesn't keep this promise. Go back to the former job, or start again: "
+                "docs/checkpoints.md says from where"
             )
         self._shuffling = snapshot["shuffling"].copy()
         self.state = _rebuilt(self.state, snapshot, "")

@@ -182,14 +182,16 @@ def _refuse(
     if never:
         raise CheckpointError(
             f"{folder}: {', '.join(never)} can't change in a job that resumes. Restore the former "
-            "job, or drain with it and start again with another folder and another output."
+            "job, or drain with it and start again with another folder and another output: "
+            "docs/checkpoints.md says from where."
         )
     if "table" in (job.anonymizer.publishes, former.anonymizer.publishes):
         table = former if former.anonymizer.publishes == "table" else job
         raise CheckpointError(
             f"{folder}: {changes[0].text} can't change in a job that resumes: "
             f"'{table.anonymizer.name}' publishes a whole table at once. Restore the former job, "
-            "or start again with another folder and another output."
+            "or start again with another folder and another output: docs/checkpoints.md says from "
+            "where."
         )
     counts_rows = any(
         isinstance(window, Window) and window.seconds is None
@@ -199,7 +201,8 @@ def _refuse(
         raise CheckpointError(
             f"{folder}: {changes[0].text} can't change in a job that resumes: its pseudonyms "
             "change after a number of rows, which would begin again. Drain with the former "
-            "job, and start again with another folder and another output."
+            "job, and start again with another folder and another output: docs/checkpoints.md says "
+            "from where."
         )
     weaker = _weaker(changes)
     if weaker and not accept_weaker:

@@ -120,6 +120,7 @@ def recovery_of(
             **({"run.name": _digest(job.name)} if sink.stores_job_name else {}),
         },
         private=private_places(job, trace, folder),
+        unnamed=() if job.bad_rows.is_named else ("bad_rows.file",),
         sections=job.sections,
         every=job.checkpoints.every,
         seal=None if seal is None else Seal.from_spec(seal),

@@ -89,6 +89,8 @@ class BadRows:
     action: Literal["quarantine", "stop"]
     file: Path
     limit: float = 1.0
+    #: Whether the job names the file; else it has the name of the job.
+    is_named: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,15 +456,20 @@ class _Reader:
         if "private" in self._raw:
             # A folder, whose files have names of their own.
             folder = self._name().removesuffix(".jsonl") if raw.file is None else raw.file
-            return BadRows(raw.action, self._folder / folder, float(raw.limit))
+            return BadRows(
+                raw.action, self._folder / folder, float(raw.limit), raw.file is not None
+            )
         name = self._name() if raw.file is None else raw.file
         try:
             # Checked now, and not when the first bad row comes.
             file_type(name)
         except JobError as error:
-            problem = error.problems[0]
-            raise JobError(dataclasses.replace(problem, key="bad_rows.file")) from None
-        return BadRows(raw.action, self._folder / name, float(raw.limit))
+            problem = dataclasses.replace(error.problems[0], key="bad_rows.file")
+            if name.endswith("/") or not Path(name).suffix:
+                fix = "A folder needs the section [private], which is missing; else name a file"
+                problem = dataclasses.replace(problem, fix=fix)
+            raise JobError(problem) from None
+        return BadRows(raw.action, self._folder / name, float(raw.limit), raw.file is not None)
 
     def _name(self) -> str:
         """Return the default name of the quarantine file: two jobs of a folder have two."""

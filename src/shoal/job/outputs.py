@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from shoal.errors import JobError, Problem, ResourceError
+from shoal.errors import PUBLISHES_AGAIN, JobError, Problem, ResourceError
 from shoal.io.base import CommitMark, Sink, SinkFactory
 from shoal.io.connector import OutputEndpoint
 from shoal.io.files.durable import has_bytes, is_folder
@@ -63,7 +63,7 @@ def check_outputs(
         raise JobError(problems)
     if force and job.checkpoints is not None:
         what = "can't be combined with run.checkpoint: such a job resumes, and overwrites nothing"
-        fix = "To start again, remove its outputs and its checkpoint folder"
+        fix = f"To start over, remove its outputs and its checkpoint folder. {PUBLISHES_AGAIN}"
         raise JobError(Problem("force" if from_python else "--force", what, None, fix))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +32,9 @@ def private_places(job: Job, trace: str | None, state: Path) -> dict[str, tuple[
     kind = "plain"
     if job.private is not None:
         kind = "rotated and sealed" if job.private.is_sealed else "rotated"
-    paths = {"bad_rows.file": str(job.bad_rows.file)}
+    # A job that stops at a bad row writes no quarantine.
+    stops = job.bad_rows.action == "stop"
+    paths = {} if stops else {"bad_rows.file": str(job.bad_rows.file)}
     if trace is not None:
         paths["--trace"] = trace
     return {key: (kind, place_of(path, state)) for key, path in paths.items()}
@@ -69,7 +72,7 @@ def _private_factory(job: Job, folder: Path, key: str, recovery: Recovery | None
         seal = recovery.seal if private.is_sealed else None
         assert private.is_sealed == (seal is not None)
         if seal is not None and mark is not None and folder.is_dir():
-            _refuse_other_key(job, folder, seal)
+            _refuse_other_key(job, folder, recovery, seal)
         return PrivateFiles(folder, schema, mark, retention=private.retention, seal=seal)
 
     def check() -> None:
@@ -79,23 +82,35 @@ def _private_factory(job: Job, folder: Path, key: str, recovery: Recovery | None
     return Opener(open_files, check)
 
 
-def _refuse_other_key(job: Job, folder: Path, seal: Seal) -> None:
+def _refuse_other_key(job: Job, folder: Path, recovery: Recovery, seal: Seal) -> None:
     """Raise if files have another key than the checkpoints, before more are written."""
     key = other_key(folder, seal)
     if key is None:
         return
     assert job.checkpoints is not None
-    private = [folder, job.bad_rows.file] if job.bad_rows.file.is_dir() else [folder]
-    places = dict.fromkeys([job.checkpoints.folder, *private])
-    folders = " ".join(shlex.quote(str(place)) for place in places)
+    folders = " ".join(shlex.quote(str(place)) for place in _all_folders(job, folder, recovery))
     raise CheckpointError(
         f"{folder}: is sealed with another key than the checkpoints: {key}; the key of the job is "
         f"{seal.fingerprint}. Change it, with the key that the folder has in OLD_KEY: shoal "
         f"checkpoint rekey {folders} --seal env:OLD_KEY --new-seal "
-        f"{shlex.quote(str(job.checkpoints.seal))}. Name all other folders of private files as "
-        "well: files that have the key of the job stay as they are. If the other key is lost, "
-        "start again with other folders."
+        f"{shlex.quote(str(job.checkpoints.seal))}. Files that have the key of the job stay as "
+        "they are. If the other key is lost, start again with other folders: docs/checkpoints.md "
+        "says from where."
     )
+
+
+def _all_folders(job: Job, folder: Path, recovery: Recovery) -> list[Path]:
+    """Return the state of a job and all folders of its private files, the latter if they exist."""
+    state = recovery.folder
+    found = {state.resolve(): state, folder.resolve(): folder}
+    places = [job.bad_rows.file, *(state / place for _, place in recovery.private.values())]
+    for place in places:
+        if place.is_dir():
+            real = place.resolve()
+            # The place is as seen from the state, which may be a link.
+            short = Path(os.path.normpath(place))
+            found.setdefault(real, short if short.resolve() == real else place)
+    return list(found.values())
 
 
 class QuarantineSink:
@@ -133,6 +148,9 @@ class QuarantineSink:
     def resume(self, mark: CommitMark) -> None:
         """Resume from a mark."""
         self._mark = mark
+        if self._job.bad_rows.action == "stop":
+            # Nothing is written; the mark is kept for a later run that quarantines again.
+            return
         # A file that is gone is an error now, not when the next bad row comes.
         if mark or has_bytes(self._job.bad_rows.file):
             self._writer = self._open()
@@ -142,6 +160,11 @@ class QuarantineSink:
         if self._writer is None:
             return self._mark or {}
         return self._writer.commit()
+
+    @property
+    def name(self) -> str:
+        """The file, as messages call it."""
+        return str(self._job.bad_rows.file)
 
     @property
     def n_ahead(self) -> int:

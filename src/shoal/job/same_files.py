@@ -52,13 +52,23 @@ def refuse_overwriting(
     _refuse_same(files, folders=("input", "output"))
 
 
-def refuse_page(way: str, page: Path, read: Sequence[tuple[str, Path | str | None]]) -> None:
+def refuse_page(
+    way: str,
+    page: Path,
+    read: Sequence[tuple[str, Path | str | None]],
+    *,
+    job: Job | None = None,
+) -> None:
     """Raise `JobError` if a page would overwrite a file that is read, or lie in its folder.
 
     ``way`` is the option that names the page; ``read`` are the files, and what messages call them.
+    All files that a run of the ``job`` reads or writes count as well.
     """
     given = [(name, str(path)) for name, path in read if path is not None]
     files = [_File(name, path, False) for name, path in given if "://" not in path]
+    if job is not None:
+        of_job = _files(job, None, job.input, job.output, None)
+        files += [_File(file.name, file.path, False) for file in of_job if file.path != STDIO]
     files.append(_File(way, str(page), True))
     _refuse_same(files, folders=[file.name for file in files])
 

@@ -19,7 +19,7 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,10 @@ class Recovery:
         A digest for each part of the job that the state depends on.
     private
         By its key in the job, or its option, how each private output is kept, and where as seen
-        from the folder. It is compared before anything is opened: each resumes at its mark.
+        from the folder. It is compared before anything is opened: each resumes at its mark. What is
+        left out isn't written, and is compared again once it is back.
+    unnamed
+        The keys of ``private`` that the job leaves out: they have the name of the job.
     sections
         The sections of the job that may change at a restart, as plain values: so that what is held
         then can be decided under the promise that it was taken in under.
@@ -68,6 +71,7 @@ class Recovery:
     folder: Path
     job: Mapping[str, str] = field(repr=False)
     private: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    unnamed: Collection[str] = field(default=(), repr=False)
     sections: Mapping[str, Any] = field(default_factory=dict, repr=False)
     code: str | None = None
     every: float = 10.0
@@ -117,6 +121,7 @@ class Checkpointer:
         self._n_appended = 0
         self._is_saving = self._has_failed = False
         self._changes: list[dict[str, Any]] = []
+        self._private: dict[str, Any] = dict(recovery.private)
         # The job that the journal ends under, if that isn't the one of the checkpoint.
         self._ends_under: str | None = None
         #: The latest checkpoint that this run has saved or restored.
@@ -128,6 +133,7 @@ class Checkpointer:
         found = self._store.latest(fall_back=self._recovery.fall_back)
         if found is not None:
             self._check_private(found)
+            self._private = {**found.facts.get("private", {}), **self._private}
             file = path_of(self._recovery.folder, CHECKPOINT, found.number).stat()
             self.saved = SavedCheckpoint(found.number, file.st_size, file.st_mtime, None)
             self._changes = found.facts.get("changes", [])
@@ -147,21 +153,31 @@ class Checkpointer:
             f"{key} was {before[1]} ({before[0]}), and is now {after[1]} ({after[0]})"
             for key, (before, after) in changed.items()
         )
-        restore = [key for key, (before, after) in changed.items() if before[1] != after[1]]
-        if any(before[0] != after[0] for before, after in changed.values()):
-            restore.insert(0, "[private] with private.seal")
+        moved = [key for key, pair in changed.items() if self._has_moved(key, *pair)]
+        fixes = list(dict.fromkeys(_kind_fix(*pair) for pair in changed.values()))
+        fixes = [fix for fix in fixes if fix] + (
+            [f"restore {' and '.join(moved)}"] if moved else []
+        )
         default = (
             "The default of bad_rows.file is the name of the job: run.name, or the name of the "
             "job's file. "
-            if "bad_rows.file" in restore
+            if "bad_rows.file" in moved and "bad_rows.file" in self._recovery.unnamed
             else ""
         )
+        fix = " and ".join(fixes)
         raise CheckpointError(
             f"{self._recovery.folder}: private files are not as they were when checkpoint "
-            f"{found.number} was taken. As seen from this folder, {what}. {default}Restore "
-            f"{' and '.join(restore)}, or drain with the former job first and start again with "
-            "another folder."
+            f"{found.number} was taken. As seen from this folder, with links followed, {what}. "
+            f"{default}{fix[0].upper()}{fix[1:]}, or drain with the former job first and start "
+            "again with another folder: docs/checkpoints.md says from where."
         )
+
+    def _has_moved(self, key: str, before: Sequence[str], after: Sequence[str]) -> bool:
+        """Return whether a path has changed by itself, and not because of [private]."""
+        if key in self._recovery.unnamed and before[0] != after[0]:
+            # A file has an ending, which a folder lacks.
+            return before[1].removesuffix(".jsonl") != after[1].removesuffix(".jsonl")
+        return before[1] != after[1]
 
     def change(
         self,
@@ -195,6 +211,7 @@ class Checkpointer:
                     "it was drained. Start again."
                 )
             self._changes = [*found.facts.get("changes", []), change]
+            self._private = {**found.facts.get("private", {}), **self._private}
             self.resume()
             try:
                 number = self.cut()
@@ -213,7 +230,7 @@ class Checkpointer:
             raise CheckpointError(
                 f"{folder}: the journal that followed checkpoint {checkpoint.number} is missing: "
                 "without it rows could be published twice. Put it back, or start again with "
-                "another folder and another output."
+                "another folder and another output: docs/checkpoints.md says from where."
             )
         entries = list(self._of_journal(checkpoint))
         code = checkpoint.facts.get("code")
@@ -332,7 +349,7 @@ class Checkpointer:
         facts = facts | {
             "code": self._code,
             "sections": dict(self._recovery.sections),
-            "private": dict(self._recovery.private),
+            "private": self._private,
             "changes": self._changes,
         }
         cut_at = self._cut_at
@@ -346,3 +363,15 @@ class Checkpointer:
             self._is_saving = False
         self.saved = SavedCheckpoint(number, n_bytes, time.time(), time.monotonic() - begin)
         event(log, logging.INFO, "checkpoint saved", number=number, bytes=n_bytes)
+
+
+def _kind_fix(before: Sequence[str], after: Sequence[str]) -> str:
+    """Return what makes a private output of the kind that it was; empty if it is of that kind."""
+    then, now = before[0], after[0]
+    if then == now:
+        return ""
+    if then == "plain":
+        return "remove [private]"
+    if now == "plain":
+        return "restore [private]" + (" with private.seal = true" if "sealed" in then else "")
+    return "restore private.seal"

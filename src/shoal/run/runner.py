@@ -473,11 +473,16 @@ class Run:
             quarantine.check()
             return
         self._writer.open(self._core.types)
-        if self._writer.n_ahead or quarantine.n_ahead:
+        ahead = self._writer.ahead()
+        if quarantine.n_ahead:
+            ahead.append(getattr(quarantine, "name", "the quarantine"))
+        if ahead:
+            verb = "has" if len(ahead) == 1 else "have"
             raise CheckpointError(
-                "the output has rows that neither the checkpoint nor the journal accounts for: "
-                "files of the checkpoint folder are missing or out of date. Put them back, or "
-                "start again with another folder and another output."
+                f"{', '.join(ahead)}: {verb} rows that neither the checkpoint nor the journal "
+                "accounts for: an edit has added them, or files of the checkpoint folder are "
+                "missing or out of date. Undo the edit or put the files back, or start again with "
+                "another folder and another output: docs/checkpoints.md says from where."
             )
 
 

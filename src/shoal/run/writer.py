@@ -196,12 +196,14 @@ class Writer:
         self._wait_until(self._are_done)
         self.check()
 
-    @property
-    def n_ahead(self) -> int:
-        """How much the sinks hold beyond what was written to them, after all tasks."""
+    def ahead(self) -> list[str]:
+        """Return which sinks hold more than was written to them, after all tasks."""
         self.drain()
-        sinks = (self._sink, self._lines)
-        return sum(sink.n_ahead for sink in sinks if isinstance(sink, DurableSink))
+        return [
+            getattr(sink, "name", f"the {name}")
+            for name, sink in (("output", self._sink), ("trace", self._lines))
+            if isinstance(sink, DurableSink) and sink.n_ahead
+        ]
 
     def quarantined(
         self,

@@ -171,7 +171,8 @@ class CommitLog:
         if any(next(folder.glob(f"{old}-*"), None) for old in ("turn", "done", "head")):
             raise CheckpointError(
                 f"{folder}: was written by an earlier version of Shoal. Let that version finish "
-                "the job, or start over with another folder and another output."
+                "the job, or start over with another folder and another output: "
+                "docs/checkpoints.md says from where."
             )
         self._plans, self._epochs, self._commits, self._idle = (
             Versions(folder, kind, job=job, seal=seal)
@@ -250,7 +251,8 @@ class CommitLog:
             raise CheckpointError(
                 f"{self.folder}: Spark's own checkpoint isn't the one with which batch "
                 f"{number // 2} was begun: other rows may be in it now, and be lost or published "
-                "twice. Restore it, or start again with another folder and another output."
+                "twice. Restore it, or start again with another folder and another output: "
+                "docs/checkpoints.md says from where."
             )
         return epoch
 
@@ -290,7 +292,7 @@ class CommitLog:
             raise CheckpointError(
                 f"{self.folder}: Spark is at batch {number // 2} and the state of the shards at "
                 f"batch {expected}: files are missing, or of another time. Restore them, or start "
-                "again with another folder and another output."
+                "again with another folder and another output: docs/checkpoints.md says from where."
             )
 
     def skip(self, number: int) -> None:

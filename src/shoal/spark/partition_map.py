@@ -159,7 +159,7 @@ class PartitionMap:
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 "the partition map is damaged: it isn't a tree of cuts. Restore the former "
-                "checkpoint, or start again"
+                "checkpoint, or start again: docs/checkpoints.md says from where"
             ) from error
 
 

@@ -385,6 +385,26 @@ def test_bad_rows_that_were_set_apart_must_be_where_they_were(live, capfd):
     assert live.run("-q") == 0
 
 
+@pytest.mark.parametrize("name", ["output", "trace", "quarantine"])
+def test_an_output_that_was_edited_is_named(live, name, capfd):
+    with live.input.open("ab") as file:
+        file.write(b"a row of too few fields\n")
+    words = ("-q", "--trace", live.path / "trace.jsonl")
+    assert live.run(*words) == 0
+    path = {
+        "output": live.output,
+        "trace": live.path / "trace.jsonl",
+        "quarantine": live.path / "job.quarantine.jsonl",
+    }[name]
+    with path.open("ab") as file:
+        file.write(b"one line more\n")
+    assert live.run(*words) == 5
+    err = capfd.readouterr().err
+    assert f"{path}: has rows that neither the checkpoint nor the journal accounts for" in err
+    assert "an edit has added them, or files of the checkpoint folder" in err
+    assert "files of the checkpoint folder are missing or out of date" in err
+
+
 def test_a_topic_under_another_name_of_the_job_is_another_job(tmp_path):
     def identity(name: str, output: str) -> dict[str, str]:
         path = write_job(tmp_path, run=f"name = '{name}'\n{STATE}")

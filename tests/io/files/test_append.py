@@ -106,6 +106,29 @@ def test_an_output_that_isnt_what_was_decided_is_refused(tmp_path):
         open_durable(path, SCHEMA, {"seq": 3})
 
 
+@pytest.mark.parametrize("private", [False, True])
+def test_an_output_that_is_gone_is_refused_and_not_created(tmp_path, private):
+    path = tmp_path / "out.csv"
+    with opened(path, None) as sink:
+        sink.write(batch(0, 3))
+        mark = sink.commit()
+    path.rename(tmp_path / "away.csv")
+    for _ in range(2):
+        with pytest.raises(
+            CheckpointError, match=r"out.csv: doesn't exist, and the checkpoint expects \d+ bytes"
+        ):
+            open_durable(path, SCHEMA, mark, private=private)
+        assert not path.exists()
+    path.symlink_to(tmp_path / "nowhere.csv")
+    with pytest.raises(CheckpointError, match="doesn't exist"):
+        open_durable(path, SCHEMA, mark, private=private)
+    assert not (tmp_path / "nowhere.csv").exists()
+    # At the very beginning it may not be there yet.
+    path.unlink()
+    open_durable(path, SCHEMA, {}, private=private).close()
+    assert path.exists()
+
+
 def test_a_commit_is_on_the_disk(tmp_path, monkeypatch):
     synced = []
     sync = os.fsync

@@ -6,7 +6,9 @@ import json
 import logging
 import os
 import shutil
+import signal
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,12 @@ from shoal.run.state.seal import Seal
 from shoal.run.state.store import Checkpoint, Store
 from shoal.testing.clocks import ManualClock
 from tests.run.state.world import SEAL, SEALS
-from tests.world import shoal
+from tests.world import beside, shoal
 
 SCHEMA = pa.schema([("row", pa.int64()), ("subject", pa.string())])
 OTHER = Seal(bytes(range(100, 132)))
 CANARY = "Canary Wharf"
+UNSEALED = '{"row":0}\n'
 
 
 def rows(first: int, end: int) -> pa.RecordBatch:
@@ -271,6 +274,21 @@ def test_a_full_disk_is_an_error_from_then_on(
 # -- another key ----------------------------------------------------------------------------------
 
 
+@SEALS
+def test_a_folder_that_is_gone_is_refused_and_not_created(
+    tmp_path: Path, seal: Seal | None
+) -> None:
+    folder = tmp_path / "trace"
+    files = opened(folder, seal=seal)
+    files.write(rows(0, 3))
+    mark = files.commit()
+    files.abandon()
+    shutil.rmtree(folder)
+    with pytest.raises(CheckpointError, match=r"trace: rows-\S+ can't be read: it doesn't exist"):
+        opened(folder, mark, seal=seal)
+    assert not folder.exists()
+
+
 def sealed_job(folder: Path) -> tuple[Path, Path, dict[str, Any]]:
     """A state folder with two checkpoints, and private files with a mark."""
     state, trace = folder / "state", folder / "trace"
@@ -285,6 +303,23 @@ def sealed_job(folder: Path) -> tuple[Path, Path, dict[str, Any]]:
     mark = files.commit()
     files.abandon()
     return state, trace, mark
+
+
+def test_the_command_that_changes_the_key_says_what_the_job_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    monkeypatch.setenv("NEW_KEY", bytes(range(100, 132)).hex())
+    words = ["checkpoint", "rekey", "--seal", "env:THE_KEY", "--new-seal", "env:NEW_KEY", state]
+    (state / "checkpoint-0000000000").unlink()
+    needs = "The job needs this key from now on: run.checkpoint.seal must name it"
+    assert shoal(monkeypatch, *words) == 0
+    said = capsys.readouterr().err
+    assert f"1 file is sealed with key {OTHER.fingerprint} now. {needs}" in said
+    assert shoal(monkeypatch, *words, trace) == 0
+    said = capsys.readouterr().err
+    assert f"3 files are sealed with key {OTHER.fingerprint} now; 1 had it already. {needs}" in said
 
 
 def test_all_files_get_another_key_and_go_on(tmp_path: Path) -> None:
@@ -357,6 +392,45 @@ def test_nothing_is_unsealed_onto_itself(tmp_path: Path, monkeypatch: pytest.Mon
     assert {file: file.read_bytes() for file in trace.iterdir()} == before
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_unsealed_rows_overwrite_no_file_of_a_job(tmp_path: Path, force: bool) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    key, published = tmp_path / "key", tmp_path / "published.jsonl"
+    key.write_text(bytes(range(32)).hex())
+    published.write_text(UNSEALED)
+    (tmp_path / "empty.csv").touch(0o644)
+    (tmp_path / "note").write_text("mine")
+    (tmp_path / "note").chmod(0o600)
+    (tmp_path / "link.jsonl").symlink_to(state / "checkpoint-0000000001")
+    (tmp_path / "key.link").hardlink_to(key)
+    (state / "shard-0").mkdir()
+    (tmp_path / "clear").mkdir()
+    (tmp_path / "clear" / "rows-0000000001.jsonl").write_text(UNSEALED)
+    (tmp_path / "clear" / "rows-0000000001.jsonl").chmod(0o600)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for name, said in {
+        "key": "is the same file as the key of the seal",
+        "key.link": "is the same file as the key of the seal",
+        "published.jsonl": "isn't a file of unsealed rows",
+        "empty.csv": "isn't a file of unsealed rows",
+        "note": "isn't a file of unsealed rows",
+        "link.jsonl": "which has files of a job",
+        "state/lock": "which has files of a job",
+        "state/new.jsonl": "which has files of a job",
+        "state/new/": "which has files of a job",
+        "state/shard-0/new.jsonl": "which has files of a job",
+        "clear/rows-0000000001.jsonl": "which has files of a job",
+        "trace/inner.jsonl": "lies in the folder of the PRIVATE",
+        "trace/inner/": "lies in the folder of the PRIVATE",
+    }.items():
+        with pytest.raises(JobError, match=said):
+            unseal(trace, seal=f"file:{key}", output=f"{tmp_path}/{name}", force=force)
+    with pytest.raises(JobError, match="which has files of a job"):
+        unseal(numbered(trace)[1], seal=f"file:{key}", output=f"{tmp_path}/trace/one/", force=force)
+    now = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert now == before
+
+
 def test_rows_are_unsealed_into_a_file_of_the_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,10 +446,11 @@ def test_a_wrong_key_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     _, trace, _ = sealed_job(tmp_path)
     monkeypatch.setenv("THE_KEY", bytes(32).hex())
     clear = tmp_path / "clear.jsonl"
-    clear.write_text("what was there")
+    clear.write_text(UNSEALED)
+    clear.chmod(0o600)
     with pytest.raises(CheckpointError):
         unseal(trace, seal="env:THE_KEY", output=clear, force=True)
-    assert clear.read_text() == "what was there"
+    assert clear.read_text() == UNSEALED
 
 
 def test_a_file_that_exists_is_overwritten_only_by_force(
@@ -384,10 +459,11 @@ def test_a_file_that_exists_is_overwritten_only_by_force(
     _, trace, _ = sealed_job(tmp_path)
     monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
     clear = tmp_path / "clear.jsonl"
-    clear.write_text("what was there")
+    clear.write_text(UNSEALED)
+    clear.chmod(0o600)
     with pytest.raises(JobError, match=r"exists already.*--force"):
         unseal(trace, seal="env:THE_KEY", output=clear)
-    assert clear.read_text() == "what was there"
+    assert clear.read_text() == UNSEALED
     assert unseal(trace, seal="env:THE_KEY", output=clear, force=True) == 0
     assert clear.read_bytes() == b"".join(read_private(trace, SEAL))
     assert stat.S_IMODE(clear.stat().st_mode) == 0o600
@@ -431,6 +507,51 @@ def test_rows_are_unsealed_into_a_pipe(tmp_path: Path, monkeypatch: pytest.Monke
     assert os.read(reader, 10_000) == b"".join(read_private(trace, SEAL))
     os.close(reader)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["clear/", "clear.jsonl"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_unsealed_rows_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, number: signal.Signals
+) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    # Nobody writes to it: the command waits there, with the rows of other files written.
+    last = numbered(trace)[3]
+    last.unlink()
+    os.mkfifo(last)
+    before = sorted(tmp_path.rglob("*"))
+    words = ("unseal", trace, "--seal", "env:THE_KEY", "-o", f"{tmp_path}/{name}")
+    with beside(*words) as process:
+        end = time.monotonic() + 60
+        done = "clear.partial/rows-0000000003.jsonl.partial" if "/" in name else "*.partial"
+        while not list(tmp_path.glob(done)):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        time.sleep(0.1)
+        process.send_signal(number)
+        code = -number if number == signal.SIGHUP else 128 + number
+        assert process.wait(60) == code
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_rows_that_a_killed_command_left_in_clear_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, trace, _ = sealed_job(tmp_path)
+    monkeypatch.setenv("THE_KEY", bytes(range(32)).hex())
+    left = tmp_path / "clear.partial"
+    left.mkdir()
+    (left / "rows-0000000001.jsonl").write_text(UNSEALED)
+    with pytest.raises(
+        JobError, match=r"clear\.partial was left .*interrupted.* in clear.* Remove it"
+    ):
+        unseal(trace, seal="env:THE_KEY", output=f"{tmp_path}/clear/")
+    assert (left / "rows-0000000001.jsonl").read_text() == UNSEALED
+    # One file is written anew.
+    (tmp_path / "clear.jsonl.partial").write_text(UNSEALED)
+    assert unseal(trace, seal="env:THE_KEY", output=tmp_path / "clear.jsonl") == 0
+    assert not (tmp_path / "clear.jsonl.partial").exists()
 
 
 def test_a_change_of_key_that_was_cut_off_is_finished_by_the_next(

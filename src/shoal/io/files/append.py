@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import io
 import os
@@ -11,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import CheckpointError, JobError, Problem, ResourceError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, JobError, Problem, ResourceError
 from shoal.io.base import CommitMark
 from shoal.io.files.atomic import sync_folder
 from shoal.io.format import Format
@@ -45,7 +46,7 @@ def wrong_output(name: str, what: str) -> CheckpointError:
     """Return the error for an output that a checkpoint doesn't belong to."""
     return CheckpointError(
         f"{name}: {what}. Restore the output as it was, or start over with an empty checkpoint "
-        "folder and another output."
+        f"folder and another output. {PUBLISHES_AGAIN}."
     )
 
 
@@ -61,15 +62,23 @@ class AppendOutput(Output):
         The file; created if it doesn't exist.
     private
         Whether only its owner may read it.
+    n_expected
+        The bytes that it must have; only if that is none, it is created.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, private: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, private: bool = False, n_expected: int = 0
+    ) -> None:
         name = os.fspath(path)
         try:
-            number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600 if private else 0o666)
+            create = 0 if n_expected else os.O_CREAT
+            number = os.open(path, os.O_RDWR | create, 0o600 if private else 0o666)
             if private:
                 os.fchmod(number, 0o600)
         except OSError as error:
+            if n_expected and error.errno == errno.ENOENT:
+                what = f"doesn't exist, and the checkpoint expects {n_expected:,} bytes"
+                raise wrong_output(name, what) from None
             raise ResourceError(f"{name}: can't be written: {os_reason(error)}.") from None
         super().__init__(io.FileIO(number, "r+b"), name)
         try:
@@ -209,11 +218,11 @@ class AppendSink:
         # A mark of rotated files has a number of bytes, too.
         if mark and mark.keys() != {"n_bytes", "before"}:
             raise wrong_output(name, "isn't the kind of output that the checkpoint belongs to")
-        self._output = output = AppendOutput(path, private=private)
+        n_bytes = mark["n_bytes"] if mark else 0
+        self._output = output = AppendOutput(path, private=private, n_expected=n_bytes)
         try:
             if mark is None and output.n_ahead:
                 raise has_rows_already(name)
-            n_bytes = mark["n_bytes"] if mark else 0
             output.expect(n_bytes)
             # The header is written, or compared with the one that is there.
             self._sink = form.sink(output, schema)
@@ -238,6 +247,11 @@ class AppendSink:
         self._output.sync()
         at = self._output.at
         return {"n_bytes": at, "before": self._output.checksum_before(at)}
+
+    @property
+    def name(self) -> str:
+        """The file, as messages call it."""
+        return self._output.name
 
     @property
     def n_ahead(self) -> int:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from shoal.errors import CheckpointError, ShoalError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, ShoalError
 from shoal.io.base import Chunk, Position, Span
 from shoal.io.files.random_access import DecodedFile, PlainFile, RandomAccess
 from shoal.io.files.row_blocks import FileRows, RowBlock, chunk_of, join_blocks
@@ -81,7 +81,8 @@ class FileSource(ABC):
         except (KeyError, ValueError):
             raise CheckpointError(
                 f"{self._name}: isn't the input that the checkpoint belongs to. Give the same "
-                "input, or start over with an empty checkpoint folder and an empty output."
+                "input, or start over with an empty checkpoint folder and an empty output. "
+                f"{PUBLISHES_AGAIN}."
             ) from None
 
     def replay(self, spans: Sequence[Span]) -> Chunk:

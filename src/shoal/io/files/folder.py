@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import CheckpointError, ParameterError, ResourceError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, ParameterError, ResourceError
 from shoal.events import sentence
 from shoal.io.base import Position, Span
 from shoal.io.files.atomic import PARTIAL
@@ -316,7 +316,7 @@ class FolderSource(FileSource):
         return CheckpointError(
             f"{self._folder / name}: was read before the stop, and is gone or has changed since. "
             "Bring back the file as it was, or start over with an empty checkpoint folder and an "
-            "empty output."
+            f"empty output. {PUBLISHES_AGAIN}."
         )
 
     def _lag(self) -> int | None:

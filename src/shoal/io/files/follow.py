@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import CheckpointError, ResourceError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, ResourceError
 from shoal.events import sentence
 from shoal.io.base import Position, Span
 from shoal.io.files.base import FileSource
@@ -267,7 +267,7 @@ class FollowedFile(FileSource):
             f"{self._name}: the file that was read before the stop is gone, shorter, or begins "
             "differently, and no rotated file fits. Restore it under its name or as "
             f"{self._path.name}.1, uncompressed, or start over with an empty checkpoint folder and "
-            "an empty output."
+            f"an empty output. {PUBLISHES_AGAIN}."
         )
 
     def _lag(self) -> int | None:

@@ -110,6 +110,11 @@ class PartFilesSink:
         sync_folder(self._folder)
 
     @property
+    def name(self) -> str:
+        """The folder, as messages call it."""
+        return self._name
+
+    @property
     def n_ahead(self) -> int:
         """The number of rows in complete files that haven't been written again."""
         return max(0, self._n_there - self._seq)

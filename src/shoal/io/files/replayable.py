@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import CheckpointError, JobError, Problem
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, JobError, Problem
 from shoal.io.base import Position, ReplayableSource, Span
 from shoal.io.files.base import POLL_SECONDS, FileSource, open_rows
 from shoal.io.files.folder import FolderSource
@@ -172,7 +172,7 @@ class ReplayableFile(FileSource):
         return CheckpointError(
             f"{self._name}: isn't the file that was read before the stop, or has changed since. "
             "Bring back the file as it was, or start over with an empty checkpoint folder and an "
-            "empty output."
+            f"empty output. {PUBLISHES_AGAIN}."
         )
 
     def _lag(self) -> int | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from shoal.errors import CheckpointError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError
 from shoal.io.base import BadRow, Chunk
 from shoal.io.typed import plain_array
 
@@ -95,7 +95,8 @@ def too_short(name: str) -> CheckpointError:
     """Return the error for a file that has lost rows that were read."""
     return CheckpointError(
         f"{name}: is shorter than what was read of it before the stop. Bring back the file as it "
-        "was, or start over with an empty checkpoint folder and an empty output."
+        "was, or start over with an empty checkpoint folder and an empty output. "
+        f"{PUBLISHES_AGAIN}."
     )
 
 

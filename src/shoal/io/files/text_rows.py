@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
-from shoal.errors import CheckpointError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError
 from shoal.io.files.random_access import RandomAccess
 from shoal.io.files.row_blocks import RowBlock, join_blocks, too_short
 from shoal.io.text.source import RowParser, TextFormat
@@ -132,7 +132,7 @@ class TextRows:
                 raise CheckpointError(
                     f"{self._file.name}: its last line had no newline when it was read, and has "
                     "been extended since. End every line with a newline, and start over with an "
-                    "empty checkpoint folder and an empty output."
+                    f"empty checkpoint folder and an empty output. {PUBLISHES_AGAIN}."
                 )
         self._restart(max(at, self._start))
 

@@ -102,6 +102,11 @@ class IcebergSink:
         self._since = clock()
 
     @property
+    def name(self) -> str:
+        """The table, as messages call it."""
+        return self._output.where
+
+    @property
     def n_ahead(self) -> int:
         """The number of rows in the table that haven't been written again."""
         return max(0, self._n_there - self._seq)

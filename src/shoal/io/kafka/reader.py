@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.errors import CheckpointError, ResourceError, ShoalError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, ResourceError, ShoalError
 from shoal.io.base import Span
 from shoal.io.kafka.client import OPEN_SECONDS, Connection, confluent
 from shoal.io.kafka.settings import KafkaSettings, unless_set
@@ -229,7 +229,8 @@ class PartitionReader:
             f"{self._settings.where}: partition {partition} no longer has the messages from "
             f"offset {offset} on from which the checkpoint resumes; retention or compaction has "
             "removed them, or it is another topic of the same name. Held rows can't be rebuilt: "
-            "start over with an empty checkpoint folder and another job name."
+            "start over with an empty checkpoint folder and another job name. "
+            f"{PUBLISHES_AGAIN}."
         )
 
     def close(self) -> None:
@@ -304,5 +305,6 @@ class PartitionReader:
             f"{self._settings.where}: partition {partition} no longer has offset "
             f"{self.next[partition]}, which comes next; retention has removed rows before they "
             "were read, or the topic was created again. Rows are lost: raise the topic's "
-            "retention, and start over with an empty checkpoint folder and another job name."
+            "retention, and start over with an empty checkpoint folder and another job name. "
+            f"{PUBLISHES_AGAIN}."
         )

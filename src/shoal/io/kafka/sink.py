@@ -12,7 +12,7 @@ import time
 
 import pyarrow as pa
 
-from shoal.errors import CheckpointError, ResourceError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, ResourceError
 from shoal.io.base import CommitMark
 from shoal.io.kafka.payloads import Payload, payloads_for
 from shoal.io.kafka.settings import KafkaSettings
@@ -90,6 +90,11 @@ class KafkaSink:
             raise
         if commit_seconds is not None:
             threading.Thread(target=self._keep_time, name="shoal-kafka-commit", daemon=True).start()
+
+    @property
+    def name(self) -> str:
+        """The topic, as messages call it."""
+        return self._settings.where
 
     @property
     def n_ahead(self) -> int:
@@ -212,7 +217,7 @@ def _check(settings: KafkaSettings, job: str, has: int | None, mark: CommitMark 
             f"{where}: the checkpoint says that {asked:,} rows of job {job} were published, "
             f"and {found}. Is it the right broker, or has it forgotten the job's offsets "
             "(offsets.retention.minutes)? Start over with an empty checkpoint folder and "
-            "another job name."
+            f"another job name. {PUBLISHES_AGAIN}."
         )
 
 

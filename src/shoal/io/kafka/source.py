@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.errors import CheckpointError, JobError, Problem
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError, JobError, Problem
 from shoal.events import sentence
 from shoal.io.base import BATCH_ROWS, Chunk, Position, Span
 from shoal.io.kafka.client import LOG
@@ -155,7 +155,7 @@ class KafkaSource:
             raise CheckpointError(
                 f"{self._settings.where}: the checkpoint was taken with partition "
                 f"{', '.join(map(str, lost))}, which this job doesn't own. Held rows come from "
-                "there: own it as before, or start over."
+                "there: own it as before, or start over: docs/checkpoints.md says from where."
             )
         offsets = {}
         for partition in owned:
@@ -167,7 +167,8 @@ class KafkaSource:
                     f"{self._settings.where}: the checkpoint resumes from offset "
                     f"{offsets[partition]} of partition {partition}, which has offsets {low} to "
                     f"{high}: retention has removed rows, or it is another topic of the same "
-                    "name. Start over with an empty checkpoint folder and another job name."
+                    "name. Start over with an empty checkpoint folder and another job name. "
+                    f"{PUBLISHES_AGAIN}."
                 )
         self._row = int(position["rows"])
         self._values.restore(position["kinds"])

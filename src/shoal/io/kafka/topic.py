@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYetError
 from typing import Any
 
-from shoal.errors import CheckpointError
+from shoal.errors import PUBLISHES_AGAIN, CheckpointError
 from shoal.io.kafka.client import OPEN_SECONDS, Connection, confluent
 from shoal.io.kafka.settings import KafkaSettings
 
@@ -145,6 +145,7 @@ class TopicWatch:
     def _other(self, before: str | None) -> CheckpointError:
         return CheckpointError(
             f"{self._settings.where}: was deleted and created again under the same name (its id is "
-            f"{self.id}, and was {before}). {self._loss} Start over with an empty checkpoint "
-            "folder and another job name; or, if it is the wrong broker, name the right one."
+            f"{self.id}, and was {before}). {self._loss} If it is the wrong broker, name the right "
+            "one; or start over with an empty checkpoint folder and another job name. "
+            f"{PUBLISHES_AGAIN}."
         )

@@ -133,7 +133,8 @@ def read_heading(
             raise CheckpointError(
                 f"{path}: has format {form}, of Shoal {version}; this is Shoal {__version__}, "
                 f"which can resume from format {oldest} or later. Drain the job with the version "
-                "that wrote it, or start again with another folder and another output."
+                "that wrote it, or start again with another folder and another output: "
+                "docs/checkpoints.md says from where."
             )
         if not 0 <= facts["time"] <= _LATEST:
             raise ValueError("no time")
@@ -159,7 +160,8 @@ def check_seal(path: Path, heading: Heading, seal: Seal | None) -> None:
     if heading.key is None:
         raise CheckpointError(
             f"{path}: isn't sealed, but the job has a seal, so anybody may have made it. "
-            "Drain with the former job, or start again with another folder."
+            "Drain with the former job, or start again with another folder: docs/checkpoints.md "
+            "says from where."
         )
     if given is None:
         raise CheckpointError(
@@ -170,7 +172,7 @@ def check_seal(path: Path, heading: Heading, seal: Seal | None) -> None:
         f"{path}: is sealed with another key: {heading.key}; got key {given}. Give the key that it "
         "was sealed with. If shoal checkpoint rekey has changed the key of other files of the job, "
         "call it again with the same keys and all folders of the job. If the key is lost, start "
-        "again with another folder."
+        "again with another folder: docs/checkpoints.md says from where."
     )
 
 

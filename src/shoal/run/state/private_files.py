@@ -109,15 +109,19 @@ class PrivateFiles:
             raise wrong_output(
                 str(folder), "isn't the kind of output that the checkpoint belongs to"
             )
+        self._number = int(mark["file"]) if mark else 1
+        n_bytes = int(mark["n_bytes"]) if mark else 0
+        if n_bytes:
+            # What is gone isn't created.
+            self._open_existing()
         with writing(folder):
             folder.mkdir(0o700, exist_ok=True)
             folder.chmod(0o700)
             sync_folder(folder.absolute().parent)
         if mark is None and numbered(folder):
             raise has_rows_already(str(folder))
-        self._number = int(mark["file"]) if mark else 1
         self._begun = float(mark["begun"]) if mark else clock()
-        self._resume(int(mark["n_bytes"]) if mark else 0, mark or {})
+        self._resume(n_bytes, mark or {})
         # A commit begins one file at most: so the marks before this one are in these files.
         oldest = max(1, self._number - _MARKS + 1)
         self._marks = deque(range(oldest, self._number + 1), maxlen=_MARKS)
@@ -187,11 +191,6 @@ class PrivateFiles:
         if not n_bytes:
             return
         path = self._path(self._number)
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND)
-        except OSError as error:
-            what = f"{path.name} can't be read: {os_reason(error)}"
-            raise wrong_output(str(self._folder), what) from None
         self._n_bytes = n_bytes
         if os.fstat(self._file).st_size < n_bytes:
             raise wrong_output(str(path), "is shorter than the checkpoint says")
@@ -202,6 +201,15 @@ class PrivateFiles:
         with self._failing():
             os.ftruncate(self._file, n_bytes)
             os.fsync(self._file)
+
+    def _open_existing(self) -> None:
+        """Open the file of the mark."""
+        path = self._path(self._number)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND)
+        except OSError as error:
+            what = f"{path.name} can't be read: {os_reason(error)}"
+            raise wrong_output(str(self._folder), what) from None
 
     def _check_sealed(self, path: Path, n_records: int) -> None:
         """Raise if the bytes up to the mark aren't that many records of this key."""

@@ -22,11 +22,13 @@ from shoal.run.state.heading import DamagedError, read_heading
 from shoal.run.state.seal import Seal
 from shoal.run.state.store import read_file
 
-__all__ = ["Rekeyed", "rekey"]
+__all__ = ["Rekeyed", "is_of_job", "rekey"]
 
 _NUMBERED = re.compile(r"[a-z]+-([0-9]{10,})(\.jsonl\.sealed)?")
 #: What only a state folder has, beside its lock. The last two are those of a job on Spark.
 _OF_STATE = re.compile(rf"({CHECKPOINT}|{SEGMENT}|plan|commit)-[0-9]{{10,}}")
+#: Files beside which nothing else is written: those of a state, and private ones.
+_OF_JOB = re.compile(rf"{LOCK}|{_OF_STATE.pattern}|rows-[0-9]{{10,}}\.jsonl(\.sealed)?")
 #: The most bytes of a heading that tell the kind of a file.
 _FIRST = 8
 
@@ -103,6 +105,15 @@ def rekey(folders: Sequence[Path], old: Seal | None, new: Seal) -> Rekeyed:
             n_changed += is_changed
             n_there += not is_changed
     return Rekeyed(n_changed, n_there, n_removed)
+
+
+def is_of_job(folder: Path) -> bool:
+    """Return whether a folder has files of a state, or of private rows."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(_OF_JOB.fullmatch(entry.name) and entry.is_file() for entry in entries)
+    except OSError:
+        return False  # whoever writes there says what is wrong
 
 
 def _rekey_file(path: Path, number: int, kind: bytes, old: Seal | None, new: Seal) -> bool:

@@ -60,7 +60,10 @@ _HINTS = {
     "trace": " All runs of a job have a trace, or none: give --trace as before, or leave it out as "
     "before.",
 }
-_FIX = "Restore that job, or drain with it first, or start again with another folder."
+_FIX = (
+    "Restore that job, or drain with it first, or start again with another folder: "
+    "docs/checkpoints.md says from where."
+)
 _RESTART = "Start again with another folder: docs/checkpoints.md says from where."
 #: What to do if a changed job could go over from the checkpoint before a damaged one.
 _FALL_BACK = (
