@@ -320,6 +320,12 @@ def _print_json(
 
 def _fate(job: Job, running: Run) -> str:
     """Return a sentence about the rows of a run that ended early."""
+    if running.is_behind and running.saved is not None:
+        # How many rows the output has is known when all of the journal is repeated.
+        return (
+            "the journal wasn't repeated to its end; all rows that were published stay so, and the "
+            f"next run resumes from checkpoint {running.saved.number}"
+        )
     if job.policy.per_value:
         text = f"{running.n_written:,} rows were published; z-anonymity holds no rows"
         if running.saved is not None:
