@@ -238,8 +238,8 @@ class Output:
         except OSError as error:
             if error.errno in (errno.EPIPE, errno.ECONNRESET):
                 # Only of standard output is it usual that the reader has enough at some time.
-                kind: type[ResourceError] = ResourceError if self._owned else ReaderGoneError
-                self._error = kind(f"{self.name}: the reader of the output closed the pipe.")
+                what = f"{self.name}: the reader of the output closed the pipe."
+                self._error = ReaderGoneError(what, is_usual=not self._owned)
             else:
                 self._error = ResourceError(f"{self.name}: can't be written: {os_reason(error)}.")
             raise self._error from None

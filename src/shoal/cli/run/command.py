@@ -193,7 +193,8 @@ def _run(
             except ShoalError as error:
                 monitor.fail(error)
                 progress.clear()
-                # Before the first row nothing has happened that needs to be told.
+                # Before the first row nothing has happened that needs to be told. What a reader has
+                # taken of a pipe isn't known.
                 if not options.quiet and running.n_read and not isinstance(error, ReaderGoneError):
                     print_or_log(logging.WARNING, "run failed", _fate(job, running))
                 if not options.quiet and isinstance(error, DataError) and bad_rows.is_open:
