@@ -128,8 +128,9 @@ class Writer:
             )
         mark = None if marks is None else marks.get("output", {})
         self._sink = self._output.open(self._publisher.schema, mark)
-        self._sink.flush()
         self._thread.start()
+        # Not here: a pipe that nobody has opened waits for a reader.
+        self._put(self._idle)
 
     @property
     def n_waiting(self) -> int:
