@@ -168,12 +168,12 @@ def test_a_consumer_that_goes_away_ends_the_run_with_4_and_only_a_log_says_so(lo
 def test_a_reader_that_closes_a_named_pipe_is_told_of_without_a_count(stopped, tmp_path):
     fifo, job = tmp_path / "out.csv", write_job(tmp_path, run="")
     os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     with beside("run", job, "-o", fifo, stdin=subprocess.PIPE) as process:
         feeder = Feeder(process.stdin, most_rows=10_000)
         feeder.start()
-        feeder.wait_until_stuck()
+        reader = os.open(fifo, os.O_RDONLY)
         assert os.read(reader, 100)
+        feeder.wait_until_stuck()
         if stopped:
             process.send_signal(signal.SIGINT)
             assert any(line.decode().strip() == WAITING for line in process.stderr)

@@ -153,6 +153,8 @@ def test_a_pipe_that_nobody_has_opened(tmp_path: Path) -> None:
         feeder = Feeder(process.stdin, most_rows=MANY)
         feeder.start()
         assert process.stderr is not None
+        # More than a pipe takes while nobody reads: it is the run, and not its start, that stops.
+        wait_for("a run that reads", lambda: feeder.n_rows > 10)
         feeder.wait_until_stuck()
         feeder.enough.set()
         process.send_signal(signal.SIGINT)
@@ -173,6 +175,8 @@ def test_a_second_signal_ends_a_run_whose_pipe_nobody_opens(tmp_path: Path) -> N
     with beside("run", job, "-o", fifo, stdin=subprocess.PIPE) as process:
         feeder = Feeder(process.stdin, most_rows=MANY)
         feeder.start()
+        # More than a pipe takes while nobody reads: it is the run, and not its start, that stops.
+        wait_for("a run that reads", lambda: feeder.n_rows > 10)
         feeder.wait_until_stuck()
         feeder.enough.set()
         process.send_signal(signal.SIGINT)
