@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from shoal.audit.report import BY_ROWS
 from shoal.cli.log_file import LogFileOptions
-from shoal.cli.logs import configure_logs, is_logging, print_or_log
+from shoal.cli.logs import configure_logs, is_logging, is_on_stderr, print_or_log
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.run.page import PageOptions
 from shoal.cli.signals import stopped_by_signals
@@ -241,7 +241,7 @@ def stop_and_say(
     def say() -> None:
         if is_logging():
             sentence(log, logging.INFO, "stopping", STOPPING)
-        else:
+        if not is_on_stderr():
             progress.print_message(STOPPING)
 
     def stop_then_say() -> None:
@@ -274,14 +274,14 @@ def _finish(
     problem = None if running.interrupted else problem
     if options.as_json:
         _print_json(job, running, seconds, sink, problem)
-    elif is_logging():
+    if is_logging() and not options.as_json:
         event(
             log, logging.INFO, "run ended", interrupted=running.interrupted,
             rows_in=summary.n_in, published=summary.n_published,
             suppressed=summary.suppression.count, quarantined=summary.n_quarantined,
             held=summary.n_held, late=summary.n_late, skipped=summary.skipped.total(),
         )  # fmt: skip
-    elif not options.quiet:
+    if not (options.quiet or options.as_json or is_on_stderr()):
         for line in summary.lines():
             print_message(line)
         print_message(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
