@@ -147,7 +147,14 @@ class ResourceError(ShoalError):
 
 
 class ReaderGoneError(ResourceError):
-    """The reader of standard output went away, as ``head`` does when it has enough."""
+    """The reader of standard output went away, as ``head`` does when it has enough.
+
+    Or that of a named pipe: then ``is_usual`` is false, and the command says so.
+    """
+
+    def __init__(self, message: str, *, is_usual: bool = True) -> None:
+        super().__init__(message)
+        self.is_usual = is_usual
 
 
 class CheckpointError(ShoalError):

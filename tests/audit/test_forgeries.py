@@ -286,7 +286,7 @@ HIDDEN: list[tuple[Callable[[pa.Table], pa.Table], str]] = [
     (with_a_label_that_no_row_has, "columns with values that no row has: age"),
     (with_metadata_of_a_column, "columns with metadata of their own: ward"),
     (with_metadata, "the file carries metadata of its own"),
-    (with_a_column_of_lists, "columns that the schema doesn't publish: who"),
+    (with_a_column_of_lists, "columns that the schema doesn't publish: 1 that isn't in the schema"),
 ]
 
 

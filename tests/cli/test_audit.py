@@ -57,6 +57,28 @@ def test_broken_ends_with_1_and_shows_no_value(done, monkeypatch, capfd):
     assert "person-" not in said
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_that_the_job_doesnt_know_are_counted(ending, done, tmp_path, monkeypatch, capfd):
+    """In a file without a header, their names are values of a person."""
+    job, out, _, _ = done
+    table = read(out)
+    strange = tmp_path / f"strange.{ending}"
+    more = table.append_column("CANARY", table["ward"]).append_column("person", table["ward"])
+    write(more, strange)
+    assert shoal(monkeypatch, "audit", job, strange) == 1
+    said = capfd.readouterr().out
+    assert "private columns are in the output: person" in said
+    assert "the schema doesn't publish: 1 that isn't in the schema" in said
+    write(table.rename_columns([f"CANARY {i}" for i in range(4)]), strange)
+    page = tmp_path / "page.html"
+    assert shoal(monkeypatch, "audit", job, strange) == 1
+    assert shoal(monkeypatch, "report", job, strange, "-o", page) == 1
+    captured = capfd.readouterr()
+    assert "4 that aren't in the schema" in captured.out
+    assert "none of the expected columns is there: does the file have a header?" in captured.out
+    assert "CANARY" not in captured.out + captured.err + page.read_text()
+
+
 def test_a_group_that_lacks_people_is_broken_without_any_trace(done, monkeypatch, capfd):
     job, out, _, _ = done
     write(read(out).slice(0, 1), out)

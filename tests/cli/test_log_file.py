@@ -94,12 +94,17 @@ def test_a_run_continues_the_file_of_the_one_before(tmp_path: Path) -> None:
     assert numbers(path) == [1, 2]
 
 
-def test_a_run_of_the_program_logs_to_the_file(tmp_path: Path) -> None:
-    with beside(*a_job(tmp_path), "--log", "json", "--log-file", "shoal.log", cwd=tmp_path) as run:
+@pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["said", "quiet"])
+def test_a_run_of_the_program_logs_to_the_file(quiet: tuple[str, ...], tmp_path: Path) -> None:
+    words = (*a_job(tmp_path), "--log", "json", "--log-file", "shoal.log", *quiet)
+    with beside(*words, cwd=tmp_path) as run:
         out, err = run.communicate(timeout=600)
     assert (run.returncode, out) == (0, b"")
-    # The job warns of its small k; that is on stderr, and in the log.
-    assert all(line.startswith(b"warning: ") for line in err.splitlines())
+    # The job warns of its small k; that is on stderr, and in the log. The figures are on stderr.
+    said = [line for line in err.splitlines() if not line.startswith(b"warning: ")]
+    assert bool(quiet) == (not said)
+    assert quiet or b"loss" in err
+    assert quiet or b" rows/s" in said[-1]
     lines = (tmp_path / "shoal.log").read_text().splitlines()
     events = [json.loads(line)["event"] for line in lines]
     assert events[-1] == "run ended"

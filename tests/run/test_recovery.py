@@ -6,6 +6,7 @@ checkpoints are real. What a run has written and not committed may be lost or no
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -491,6 +492,38 @@ def test_a_stop_while_the_journal_is_replayed_changes_nothing(tmp_path):
     assert run.interrupted
     world.run().execute()
     assert world.output.rows == whole.output.rows
+
+
+@pytest.mark.parametrize("every", [1e-9, 1e6])
+def test_rows_of_the_runs_before_count_as_written_once(tmp_path, every):
+    world = World(tmp_path, people(200), every=every)
+    for after in (9, 3):
+        assert world.cut(after)
+    run = world.run(on_chunk=lambda n: run.stop() if n > 2 else None)
+    summary = run.execute()
+    assert run.interrupted
+    assert not run.is_behind
+    assert run.n_written == summary.n_published == len(world.output.rows) > 0
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_that_ends_in_a_replay_says_that_it_is_behind(tmp_path, fails):
+    world = World(tmp_path, people(200), every=1e6)
+    assert world.cut(9)
+    run = world.run()
+
+    def end(spans: Sequence[Span]) -> Chunk:
+        if not fails:
+            run.stop()
+        raise ResourceError("the disk is gone")
+
+    run._reader.source.replay = end
+    with pytest.raises(ResourceError, match="the disk") if fails else contextlib.nullcontext():
+        run.execute()
+    assert run.is_behind
+    last = world.run()
+    last.execute()
+    assert not last.is_behind
 
 
 def test_another_version_resumes_only_after_an_orderly_stop(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,17 +43,18 @@ def judge_secrecy(
     private = {schema.subject, schema.time} - set(expected)
     exposed = [name for name in names if name in private]
     others = [name for name in names if name not in expected and name not in private]
+    known = {*expected, *schema.columns}
     flaws = []
     if exposed:
         flaws.append(f"private columns are in the output: {', '.join(exposed)}")
     if others:
-        flaws.append(f"columns that the schema doesn't publish: {', '.join(others)}")
+        flaws.append(f"columns that the schema doesn't publish: {_listed(others, known)}")
     if found.has_metadata:
         flaws.append("the file carries metadata of its own, which may hold anything")
     if found.described:
-        flaws.append(f"columns with metadata of their own: {', '.join(found.described)}")
+        flaws.append(f"columns with metadata of their own: {_listed(found.described, known)}")
     if found.unused:
-        flaws.append(f"columns with values that no row has: {', '.join(found.unused)}")
+        flaws.append(f"columns with values that no row has: {_listed(found.unused, known)}")
     if disguised:
         flaws.append(f"columns that repeat the subject in every row: {', '.join(disguised)}")
     return decide(
@@ -66,6 +67,22 @@ def judge_secrecy(
             "n_with_unused": len(found.unused),
         },
     )
+
+
+def _listed(names: Sequence[str], known: Collection[str]) -> str:
+    """Name the columns that the job knows, and count the others: in a file without a header, the
+    names of its columns are values of a person.
+
+    >>> _listed(["ward", "Ann;10115"], {"ward"})
+    "ward, and 1 that isn't in the schema"
+    """
+    shown = [name for name in names if name in known]
+    n = len(names) - len(shown)
+    if n:
+        shown.append(
+            f"{'and ' if shown else ''}{n:,} that {'is' if n == 1 else 'are'}n't in the schema"
+        )
+    return ", ".join(shown)
 
 
 def _disguised(evidence: Evidence) -> list[str]:

@@ -54,6 +54,8 @@ def judge_columns(
     flaws = []
     if missing:
         flaws.append(f"missing columns: {', '.join(missing)}")
+        if len(missing) == len(expected):
+            flaws.append("none of the expected columns is there: does the file have a header?")
     if twice:
         flaws.append(f"columns that are there twice: {', '.join(twice)}")
     if not missing and not twice and tuple(name for name in names if name in expected) != expected:

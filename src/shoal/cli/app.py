@@ -83,7 +83,7 @@ def main() -> NoReturn:
         app(standalone_mode=True)
     except ReaderGoneError as error:
         # `| head` has what it wants: that is nothing to complain about, except in a log.
-        _log_error(f"shoal: {error}")
+        (_log_error if error.is_usual else _print_error)(f"shoal: {error}")
         sys.exit(error.exit_code)
     except ShoalError as error:
         _print_error(f"shoal: {error}")

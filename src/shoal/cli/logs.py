@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime
+from typing import Any
 
 from shoal.cli.log_file import LogFile, LogFileOptions
 from shoal.cli.terminal import print_message
 from shoal.errors import ParameterError, did_you_mean
 from shoal.events import Plain, facts_of, sentence
 
-__all__ = ["KINDS", "configure_logs", "is_logging", "print_or_log"]
+__all__ = ["KINDS", "configure_logs", "is_logging", "is_on_stderr", "print_or_log"]
 
 #: The values of ``--log``.
 KINDS = ("text", "json")
@@ -32,7 +33,7 @@ def configure_logs(kind: str | None, file: LogFileOptions | None = None) -> None
         ``"text"`` for people, ``"json"`` for programs: one object per line. None: text in a file;
         on stderr only warnings and errors.
     file
-        Where the log is written. Warnings and errors are printed to stderr, too.
+        Where the log is written. What is printed without a log is printed to stderr, too.
 
     Raises
     ------
@@ -67,19 +68,29 @@ def _add(handler: logging.Handler, kind: str | None) -> None:
 
 
 def is_logging() -> bool:
-    """Return whether a log was asked for: then all messages are events."""
-    return any(
-        isinstance(handler, _Stderr | LogFile) and handler.level == logging.INFO
-        for handler in logging.getLogger(_ROOT).handlers
-    )
+    """Return whether a log was asked for: then all messages are events, too."""
+    return _has_log(_Stderr | LogFile)
+
+
+def is_on_stderr() -> bool:
+    """Return whether the log is on stderr: then nothing but events is printed there."""
+    return _has_log(_Stderr)
 
 
 def print_or_log(level: int, name: str, text: str) -> None:
-    """Print a sentence, or log it as an event if a log was asked for."""
+    """Log a sentence as an event if a log was asked for, and print it unless it is on stderr."""
     if is_logging():
         sentence(logging.getLogger(_ROOT), level, name, text)
-    else:
+    # Beside a log in a file, warnings and errors are printed by their handler.
+    if not is_logging() or (level < logging.WARNING and not is_on_stderr()):
         print_message(text)
+
+
+def _has_log(kind: Any) -> bool:
+    return any(
+        isinstance(handler, kind) and handler.level == logging.INFO
+        for handler in logging.getLogger(_ROOT).handlers
+    )
 
 
 class _Stderr(logging.Handler):

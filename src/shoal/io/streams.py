@@ -196,7 +196,7 @@ class Output:
     silent, so that the first error is the one reported.
     """
 
-    def __init__(self, raw: IO[bytes], name: str, *, owned: bool = True) -> None:
+    def __init__(self, raw: IO[bytes] | _NamedPipe, name: str, *, owned: bool = True) -> None:
         self.name = name
         self._raw: Any = raw
         self._owned = owned
@@ -238,8 +238,8 @@ class Output:
         except OSError as error:
             if error.errno in (errno.EPIPE, errno.ECONNRESET):
                 # Only of standard output is it usual that the reader has enough at some time.
-                kind: type[ResourceError] = ResourceError if self._owned else ReaderGoneError
-                self._error = kind(f"{self.name}: the reader of the output closed the pipe.")
+                what = f"{self.name}: the reader of the output closed the pipe."
+                self._error = ReaderGoneError(what, is_usual=not self._owned)
             else:
                 self._error = ResourceError(f"{self.name}: can't be written: {os_reason(error)}.")
             raise self._error from None
@@ -270,6 +270,37 @@ class Output:
         finally:
             if self._owned:
                 self._raw.close()
+
+
+class _NamedPipe:
+    """A named pipe for an `Output`, which is opened when something is written, or at the end.
+
+    Opening it waits for a reader. So whoever writes waits, and not whoever opens the output.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, private: bool) -> None:
+        self._path, self._private = path, private
+        self._raw: io.FileIO | None = None
+
+    def _opened(self) -> io.FileIO:
+        if self._raw is None:
+            self._raw = io.FileIO(self._path, "wb")
+            if self._private:
+                os.fchmod(self._raw.fileno(), 0o600)
+        return self._raw
+
+    def write(self, data: Any) -> int | None:
+        return self._opened().write(data)
+
+    def flush(self) -> None:
+        """Do nothing: nothing is gathered."""
+
+    def fileno(self) -> int:
+        return self._opened().fileno()
+
+    def close(self) -> None:
+        # Without rows, too: a reader that waits comes to its end.
+        self._opened().close()
 
 
 def refuse_address(path: str | os.PathLike[str]) -> None:
@@ -333,6 +364,8 @@ def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Outpu
         sys.stdout.flush()
         return Output(_stdio(sys.stdout, "wb"), "standard output", owned=False)
     try:
+        if _is_named_pipe(path):
+            return Output(_NamedPipe(path, private=private), name)
         if not private:
             return Output(io.FileIO(path, "wb"), name)
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -349,6 +382,13 @@ def open_output(path: str | os.PathLike[str], *, private: bool = False) -> Outpu
         raise ResourceError(f"{name}: can't be written: {reason}.") from None
     except ValueError:
         raise ResourceError(f"{name!r}: can't be written: it isn't a path.") from None
+
+
+def _is_named_pipe(path: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(path).is_fifo()
+    except (OSError, ValueError):
+        return False
 
 
 def _is_new(path: str | os.PathLike[str]) -> bool:

@@ -146,7 +146,7 @@ class Run:
 
     @property
     def is_behind(self) -> bool:
-        """Whether it was stopped while it replayed the journal."""
+        """Whether it replays the journal, or ended while it did."""
         return self._is_behind
 
     @property
@@ -172,7 +172,9 @@ class Run:
 
     @property
     def n_written(self) -> int:
-        """The number of rows written; after a failure fewer than were decided."""
+        """The number of rows written, with those of the runs before; after a failure fewer than
+        were decided, and during a replay fewer than the output has.
+        """
         return self._writer.n_written
 
     def stop(self) -> None:
@@ -441,9 +443,9 @@ class Run:
         source = self._reader.source
         assert isinstance(source, ReplayableSource)
         latest = -np.inf
+        self._is_behind = True
         for entry in entries:
             if self._stop.is_set():
-                self._is_behind = True
                 return
             self._writer.check()
             match entry:
@@ -454,7 +456,6 @@ class Run:
                         # When stopped, a source that waits for a broker gives up.
                         if not self._stop.is_set():
                             raise
-                        self._is_behind = True
                         return
                     self._take_in(chunk, now, None, secret, is_replay=True)
                 case Tick(until, now):
@@ -465,6 +466,7 @@ class Run:
             self._show()
         if np.isfinite(latest):
             self._clock.resume(latest)
+        self._is_behind = False
 
     def _check_accounts(self, quarantine: Quarantine) -> None:
         """Raise if the sinks have more than the checkpoint and the journal account for."""

@@ -94,7 +94,8 @@ class Writer:
         self._sink: Sink | None = None
         self._lines: Sink | None = None
         self._tracer: Tracer | ZTracer | None = None
-        #: The number of rows that the sink has accepted.
+        #: The number of rows that the sink has accepted, with those of the runs before: what a
+        #: replay writes again doesn't count twice.
         self.n_written = 0
         self._clock: Callable[[], float] | None = None
         self._patience = np.inf
@@ -127,8 +128,9 @@ class Writer:
             )
         mark = None if marks is None else marks.get("output", {})
         self._sink = self._output.open(self._publisher.schema, mark)
-        self._sink.flush()
         self._thread.start()
+        # Not here: a pipe that nobody has opened waits for a reader.
+        self._put(self._idle)
 
     @property
     def n_waiting(self) -> int:
@@ -168,6 +170,7 @@ class Writer:
         ``changes`` are those of the job that the trace doesn't tell of yet.
         """
         self._seq, self._marks, self._changes = seq, marks, changes
+        self.n_written = seq
 
     def write(
         self,

@@ -19,6 +19,41 @@ def sample(n_rows: int) -> pa.Table:
     return people(n_rows).rename_columns(names)
 
 
+def without_header(n_rows: int) -> list[str]:
+    return [
+        f"P{i % 50:05d};2026-03-01 {i % 24:02d}:00;{'Male' if i % 3 else 'Female'};1011{i % 7};A"
+        for i in range(n_rows)
+    ]
+
+
+def test_a_file_without_a_header_is_refused_and_none_of_it_shown(tmp_path, monkeypatch, capfd):
+    data, job = tmp_path / "data.csv", tmp_path / "job.toml"
+    lines = without_header(200)
+    for kept in (lines, lines[:2], [line.split(";")[3] for line in lines]):
+        data.write_text("\n".join(kept))
+        assert shoal(monkeypatch, "init", data, "-o", job) == 2
+        assert not job.exists()
+        out, err = capfd.readouterr()
+        assert not out
+        assert "does it have a header?" in err
+        assert not [value for value in kept[0].split(";") if len(value) > 1 and value in err]
+
+
+@pytest.mark.parametrize(
+    ("names", "asked"),
+    [
+        # Of files that were put together; of years; and as the user says.
+        ("id;at;sex;zip;ward", []),
+        ("id;at;sex;2019;2020", []),
+        ("1;2;3;10113;A", ["--subject", "1"]),
+    ],
+)
+def test_a_header_isnt_taken_for_values(names, asked, tmp_path, monkeypatch):
+    data, job = tmp_path / "data.csv", tmp_path / "job.toml"
+    data.write_text("\n".join([names, *without_header(100), names, *without_header(100)]))
+    assert shoal(monkeypatch, "init", data, "-o", job, "--measure", "0", *asked) == 0
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_draft_can_be_run_and_the_audit_finds_it_kept(ending, tmp_path, monkeypatch, capfd):
     data, job = write(sample(400), tmp_path / f"data.{ending}"), tmp_path / "job.toml"

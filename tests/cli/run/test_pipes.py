@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from shoal.cli.run.monitor import WAITING
 from tests.world import COMMAND, ID_AND_AGE, SCHEMA, beside, people, read, shoal, write, write_job
 
 NAMES = ["person", "age", "town", "illness", "ward"]
@@ -161,6 +162,27 @@ def test_a_consumer_that_goes_away_ends_the_run_with_4_and_only_a_log_says_so(lo
         assert b"person-" not in err
         assert b"Traceback" not in err
         feeder.join(PATIENCE)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_reader_that_closes_a_named_pipe_is_told_of_without_a_count(stopped, tmp_path):
+    fifo, job = tmp_path / "out.csv", write_job(tmp_path, run="")
+    os.mkfifo(fifo)
+    with beside("run", job, "-o", fifo, stdin=subprocess.PIPE) as process:
+        feeder = Feeder(process.stdin, most_rows=10_000)
+        feeder.start()
+        reader = os.open(fifo, os.O_RDONLY)
+        assert os.read(reader, 100)
+        feeder.wait_until_stuck()
+        if stopped:
+            process.send_signal(signal.SIGINT)
+            assert any(line.decode().strip() == WAITING for line in process.stderr)
+        os.close(reader)
+        assert process.wait(PATIENCE) == 4
+        feeder.join(PATIENCE)
+        err = process.stderr.read().decode()
+    assert err.endswith(f"shoal: {fifo}: the reader of the output closed the pipe.\n")
+    assert "published;" not in err
 
 
 @pytest.mark.parametrize(

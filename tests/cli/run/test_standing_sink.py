@@ -143,3 +143,45 @@ def test_a_pipe_that_nobody_reads_after_the_end_of_the_input(
             assert sum(1 for _ in output) == 1 + 40
         # Every row is there, so that the run has ended as if nobody had stopped it.
         assert process.wait(PATIENCE) == 0
+
+
+def test_a_pipe_that_nobody_has_opened(tmp_path: Path) -> None:
+    """It counts as an output that stands still, and the loop of the run goes on."""
+    fifo, job = tmp_path / "out.csv", write_job(tmp_path)
+    os.mkfifo(fifo)
+    with beside("run", job, "-o", fifo, stdin=subprocess.PIPE) as process:
+        feeder = Feeder(process.stdin, most_rows=MANY)
+        feeder.start()
+        assert process.stderr is not None
+        # More than a pipe takes while nobody reads: it is the run, and not its start, that stops.
+        wait_for("a run that reads", lambda: feeder.n_rows > 10)
+        feeder.wait_until_stuck()
+        feeder.enough.set()
+        process.send_signal(signal.SIGINT)
+        assert any(line.decode().strip() == WAITING for line in process.stderr)
+        assert process.poll() is None
+        # Somebody opens it: all that was decided is there.
+        with fifo.open("rb") as output:
+            n_out = sum(1 for _ in output) - 1
+        assert process.wait(PATIENCE) == 130
+        feeder.join(PATIENCE)
+        err = process.stderr.read().decode()
+        assert f"interrupted: {n_out:,} rows were published; " in err
+
+
+def test_a_second_signal_ends_a_run_whose_pipe_nobody_opens(tmp_path: Path) -> None:
+    fifo, job = tmp_path / "out.csv", write_job(tmp_path)
+    os.mkfifo(fifo)
+    with beside("run", job, "-o", fifo, stdin=subprocess.PIPE) as process:
+        feeder = Feeder(process.stdin, most_rows=MANY)
+        feeder.start()
+        # More than a pipe takes while nobody reads: it is the run, and not its start, that stops.
+        wait_for("a run that reads", lambda: feeder.n_rows > 10)
+        feeder.wait_until_stuck()
+        feeder.enough.set()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert any(line.decode().strip() == WAITING for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) in (130, -signal.SIGINT)
+        feeder.join(PATIENCE)

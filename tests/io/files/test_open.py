@@ -507,3 +507,20 @@ def test_a_long_parquet_file_is_not_kept_in_memory(tmp_path):
         source.close()
     assert n_rows == 1_000_000
     assert peak < path.stat().st_size / 4
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl"])
+@pytest.mark.parametrize("n_batches", [0, 1])
+def test_a_named_pipe_is_opened_when_something_is_written(tmp_path, name, n_batches):
+    fifo = tmp_path / f"out.{name}"
+    os.mkfifo(fifo)
+    sink = open_sink(fifo, SCHEMA)
+    taken = []
+    # A reader comes to its end also if there are no rows.
+    reader = threading.Thread(target=lambda: taken.append(fifo.read_bytes()))
+    reader.start()
+    for batch in batches(n_batches):
+        sink.write(batch)
+    sink.close()
+    reader.join(60)
+    assert bool(taken[0]) == (name == "csv" or n_batches > 0)

@@ -17,6 +17,8 @@ import pytest
 
 from shoal.cli.sealing import unseal
 from shoal.errors import CheckpointError, JobError, ResourceError
+from shoal.run.state.checkpoint import FORMAT, MAGIC
+from shoal.run.state.heading import read_heading
 from shoal.run.state.private_files import PrivateFiles, numbered, read_private
 from shoal.run.state.rekey import rekey
 from shoal.run.state.retention import Retention
@@ -665,6 +667,59 @@ def test_files_that_would_stay_in_clear_are_refused_before_anything_is_changed(
         rekey([state, trace], SEAL, OTHER)
     (trace / "trace.jsonl").unlink()
     assert rekey([state, trace], SEAL, OTHER) == (5, 0, 0)
+
+
+def damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-40] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_damaged_checkpoint_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    damage(state / "checkpoint-0000000001")
+    before = contents(tmp_path)
+    with pytest.raises(CheckpointError, match=r"is damaged.*Nothing was changed.*--fall-back"):
+        rekey([state, trace], SEAL, OTHER)
+    assert contents(tmp_path) == before
+
+
+def test_a_damaged_private_file_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    damage(list(numbered(trace).values())[1])
+    before = contents(tmp_path)
+    with pytest.raises(CheckpointError, match=r"is damaged.*Nothing was changed") as caught:
+        rekey([state, trace], SEAL, OTHER)
+    assert "fall-back" not in str(caught.value)
+    assert contents(tmp_path) == before
+
+
+def test_a_wrong_key_of_one_file_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    state, trace, _ = sealed_job(tmp_path)
+    third = tmp_path / "third"
+    files = opened(third, seal=Seal(bytes(32)))
+    files.write(rows(0, 1))
+    files.close()
+    before = contents(tmp_path)
+    with pytest.raises(CheckpointError, match=r"sealed with another key.*Nothing was changed"):
+        rekey([state, trace, third], SEAL, OTHER)
+    assert contents(tmp_path) == before
+
+
+def test_a_change_of_key_that_was_cut_off_goes_round_a_damaged_file(tmp_path: Path) -> None:
+    """Half of the files have the new key already, so with neither key the job could fall back."""
+    state, trace, _ = sealed_job(tmp_path)
+    whole, damaged = sorted(path for path in state.iterdir() if path.name != "lock")
+    damage(damaged)
+    kept = damaged.read_bytes()
+    damaged.unlink()
+    rekey([state], SEAL, OTHER)
+    damaged.write_bytes(kept)
+    with pytest.raises(CheckpointError, match=r"is damaged.*All other files have the new key"):
+        rekey([state, trace], SEAL, OTHER)
+    assert damaged.read_bytes() == kept
+    assert there(trace, OTHER) == [0, 1, 2]
+    assert read_heading(whole, whole.read_bytes(), MAGIC, FORMAT, 0).key == OTHER.fingerprint
 
 
 def test_what_a_crash_leaves_isnt_in_the_way_of_another_key(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.arrow.columns import as_times
-from shoal.cli.init.patterns import OTHER_STAMP, STAMP, date_format
+from shoal.cli.init.patterns import OTHER_STAMP, STAMP, are_mixed_dates, date_format
 from shoal.cli.init.spread import Spread
 from shoal.io.text.detect import NULLS
 
-__all__ = ["Column", "Kind", "describe"]
+__all__ = ["Column", "Kind", "describe", "is_number_or_date", "names_among_values"]
 
 Kind = Literal["number", "text", "date", "time", "other"]
 #: A chunked array of any Arrow type.
@@ -145,6 +146,37 @@ def describe(name: str, column: Cells) -> Column:
             ordered=_ordered(present.cast(pa.int64()).to_numpy()),
         )
     return Column(name, "other", len(column), n_missing=column.null_count)
+
+
+def is_number_or_date(text: str) -> bool:
+    """Return whether a text is a number, a date or a time stamp.
+
+    >>> is_number_or_date("17,5"), is_number_or_date("2026-03-01 12:00"), is_number_or_date("age")
+    (True, True, False)
+    """
+    text = text.strip()
+    return bool(NUMBER.fullmatch(text.replace(",", "."))) or are_mixed_dates([text])
+
+
+def names_among_values(table: pa.Table) -> list[str]:
+    """Return the names of columns that are also a value of their column.
+
+    Lines that repeat the header don't count, as of files that were put together.
+
+    >>> names_among_values(pa.table({"flu": ["gout", "flu"], "age": ["31", "47"]}))
+    ['flu']
+    """
+    columns: dict[str, Cells] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if _is_text(kind) or pa.types.is_integer(kind):
+            columns[name] = pc.fill_null(pc.equal(column.cast(kind).cast(pa.string()), name), False)
+    if not columns:
+        return []
+    is_header: Cells = functools.reduce(pc.and_, columns.values())
+    if len(columns) == table.num_columns > 1:
+        columns = {name: pc.and_not(found, is_header) for name, found in columns.items()}
+    return [name for name, found in columns.items() if pc.any(found).as_py()]
 
 
 def _is_text(kind: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shoal.cli.init.columns import is_number_or_date, names_among_values
 from shoal.cli.init.draft import Draft, draft
 from shoal.cli.init.from_schema import draft_from_schema
 from shoal.cli.init.roles import Asked
@@ -65,6 +66,7 @@ def init(data: str, output: Path, options: InitOptions) -> int:
             raise ResourceError(f"{data}: none of the first messages is a row: {why}.")
     else:
         sample, is_whole = _sample(data, options, dialect)
+        _refuse_without_header(sample, data, options.asked)
     if topic is not None and not sample.num_rows:
         drafted = draft_from_schema(topic, job_name=output.stem, asked=options.asked, k=options.k)
     else:
@@ -197,6 +199,28 @@ def _sample(data: str, options: InitOptions, dialect: Dialect | None) -> tuple[p
         return table.slice(0, options.rows), n < options.rows
     finally:
         source.close()
+
+
+def _refuse_without_header(sample: pa.Table, data: str, asked: Asked) -> None:
+    """Raise if the names of columns look like values; that a role names one says they don't."""
+    names: list[str] = sample.column_names
+    if any(asked.role_of(name) for name in names):
+        return
+    recurring = names_among_values(sample)
+    alike = {name for name in names if is_number_or_date(name)} | set(recurring)
+    # One may be so by chance, and a table of years has numbers as names.
+    if len(recurring) < min(2, len(names)) and len(alike) <= len(names) / 2:
+        return
+    raise JobError(
+        Problem(
+            "columns",
+            f"{len(alike)} of {len(names)} names look like values of a row",
+            None,
+            "Check the file: does it have a header? If it has, name one of its columns, such as "
+            "with --subject",
+        ),
+        where=data,
+    )
 
 
 def _with_points(table: pa.Table) -> pa.Table:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from shoal.audit.report import BY_ROWS
 from shoal.cli.log_file import LogFileOptions
-from shoal.cli.logs import configure_logs, is_logging, print_or_log
+from shoal.cli.logs import configure_logs, is_logging, is_on_stderr, print_or_log
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.run.page import PageOptions
 from shoal.cli.signals import stopped_by_signals
@@ -193,7 +193,8 @@ def _run(
             except ShoalError as error:
                 monitor.fail(error)
                 progress.clear()
-                # Before the first row nothing has happened that needs to be told.
+                # Before the first row nothing has happened that needs to be told. What a reader has
+                # taken of a pipe isn't known.
                 if not options.quiet and running.n_read and not isinstance(error, ReaderGoneError):
                     print_or_log(logging.WARNING, "run failed", _fate(job, running))
                 if not options.quiet and isinstance(error, DataError) and bad_rows.is_open:
@@ -240,7 +241,7 @@ def stop_and_say(
     def say() -> None:
         if is_logging():
             sentence(log, logging.INFO, "stopping", STOPPING)
-        else:
+        if not is_on_stderr():
             progress.print_message(STOPPING)
 
     def stop_then_say() -> None:
@@ -273,14 +274,14 @@ def _finish(
     problem = None if running.interrupted else problem
     if options.as_json:
         _print_json(job, running, seconds, sink, problem)
-    elif is_logging():
+    if is_logging() and not options.as_json:
         event(
             log, logging.INFO, "run ended", interrupted=running.interrupted,
             rows_in=summary.n_in, published=summary.n_published,
             suppressed=summary.suppression.count, quarantined=summary.n_quarantined,
             held=summary.n_held, late=summary.n_late, skipped=summary.skipped.total(),
         )  # fmt: skip
-    elif not options.quiet:
+    if not (options.quiet or options.as_json or is_on_stderr()):
         for line in summary.lines():
             print_message(line)
         print_message(f"{seconds:.1f} s, {running.n_read / max(seconds, 1e-9):,.0f} rows/s")
@@ -320,6 +321,12 @@ def _print_json(
 
 def _fate(job: Job, running: Run) -> str:
     """Return a sentence about the rows of a run that ended early."""
+    if running.is_behind and running.saved is not None:
+        # How many rows the output has is known when all of the journal is repeated.
+        return (
+            "the journal wasn't repeated to its end; all rows that were published stay so, and the "
+            f"next run resumes from checkpoint {running.saved.number}"
+        )
     if job.policy.per_value:
         text = f"{running.n_written:,} rows were published; z-anonymity holds no rows"
         if running.saved is not None:

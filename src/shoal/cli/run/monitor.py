@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
-from shoal.cli.logs import is_logging
+from shoal.cli.logs import is_logging, is_on_stderr
 from shoal.cli.run.page import PageOptions, described_job, open_page
 from shoal.cli.terminal import Progress, print_message
 from shoal.engine.compile_watch import CompileWatch
@@ -227,7 +227,7 @@ class Monitor:
             self._is_to_say = False
             if is_logging():
                 sentence(log, logging.INFO, "stopping", WAITING)
-            else:
+            if not is_on_stderr():
                 self._progress.print_message(WAITING)
 
     def fail(self, error: BaseException) -> None:

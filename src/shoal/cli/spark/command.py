@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.log_file import LogFileOptions
-from shoal.cli.logs import configure_logs, is_logging, print_or_log
+from shoal.cli.logs import configure_logs, is_logging, is_on_stderr, print_or_log
 from shoal.cli.run.command import warn_of
 from shoal.cli.run.monitor import Monitor
 from shoal.cli.run.page import PageOptions
@@ -204,12 +204,12 @@ def _finish(
     if options.as_json:
         more = {"seconds": round(seconds, 3), "interrupted": bool(caught), "problem": problem}
         print_result(json.dumps(summary.as_dict() | more))
-    elif is_logging():
+    if is_logging() and not options.as_json:
         event(
             log, logging.INFO, "run ended", interrupted=bool(caught),
             rows_in=summary.n_in, published=summary.n_published, held=summary.n_held,
         )  # fmt: skip
-    elif not options.quiet:
+    if not (options.quiet or options.as_json or is_on_stderr()):
         for line in summary.lines():
             print_message(line)
         print_message(f"{seconds:.1f} s, {n_read / max(seconds, 1e-9):,.0f} rows/s")

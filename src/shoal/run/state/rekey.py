@@ -1,7 +1,9 @@
 """Seal the files of a job with another key.
 
-Files are replaced one by one, each at once. If it is cut off, some have the old key and some the
-new one; a second call finishes it, whether or not a run has resumed in between.
+All files are read and opened before the first one is replaced: with files of two keys, a run could
+no longer fall back from a damaged checkpoint. Then they are replaced one by one, each at once. If
+it is cut off, some have the old key and some the new one; a second call finishes it, whether or not
+a run has resumed in between.
 """
 
 from __future__ import annotations
@@ -64,8 +66,9 @@ def rekey(folders: Sequence[Path], old: Seal | None, new: Seal) -> Rekeyed:
     ResourceError
         If a run uses a folder, or a file can't be read or written.
     CheckpointError
-        If a folder of private files has some in clear; nothing was changed then. If a file is
-        damaged, or has neither key; those before it have the new key already.
+        If a folder of private files has some in clear, or a file is damaged or has neither key;
+        nothing was changed then. But if a call before was cut off, all files get the new key except
+        the damaged one.
     """
     where = ", ".join(map(str, folders))
     if old is not None and old.fingerprint == new.fingerprint:
@@ -83,27 +86,25 @@ def rekey(folders: Sequence[Path], old: Seal | None, new: Seal) -> Rekeyed:
         for state in states.values():
             stack.enter_context(locked(state, to_run=False))
         _refuse_clear(folders, states)
-        # Histories come last: nothing is removed before the key has opened all that a job needs.
+        # Histories come last: nothing is removed before all that a job needs has the new key.
         files = sorted(_files(folders), key=lambda file: _is_history(file[0]))
+        damage = _check(files, old, new)
         for path, number, kind in files:
-            try:
-                is_changed = _rekey_file(path, number, kind, old, new)
-            except DamagedError:
-                if not _is_history(path):
-                    raise
-                with writing(path):
-                    path.unlink()
-                n_removed += 1
+            if path in damage:
+                if _is_history(path):
+                    with writing(path):
+                        path.unlink()
+                    n_removed += 1
                 continue
-            except CheckpointError as error:
-                if not _is_history(path):
-                    raise
-                raise CheckpointError(
-                    f"{error} Or remove the file: it is only a history of the page, which no run "
-                    "needs. All that a run needs has the new key."
-                ) from None
+            is_changed = _rekey_file(path, number, kind, old, new)
             n_changed += is_changed
             n_there += not is_changed
+    needed = [error for path, error in damage.items() if not _is_history(path)]
+    if needed:
+        raise CheckpointError(
+            f"{needed[0]} All other files have the new key, as some had it before. Go on with the "
+            "new key; if it is a checkpoint, with `shoal run … --fall-back`."
+        )
     return Rekeyed(n_changed, n_there, n_removed)
 
 
@@ -116,12 +117,46 @@ def is_of_job(folder: Path) -> bool:
         return False  # whoever writes there says what is wrong
 
 
+def _check(
+    files: Sequence[tuple[Path, int, bytes]], old: Seal | None, new: Seal
+) -> dict[Path, DamagedError]:
+    """Open all files that don't have the new key; return those that are damaged.
+
+    Raises
+    ------
+    CheckpointError
+        If a file has neither key. If a file that a run needs is damaged, and none has the new key.
+    """
+    damage: dict[Path, DamagedError] = {}
+    n_there = 0
+    for path, number, kind in files:
+        try:
+            n_there += _new_blocks(path, number, kind, old, new) is None
+        except DamagedError as error:
+            damage[path] = error
+        except CheckpointError as error:
+            fix = " Nothing was changed."
+            if _is_history(path):
+                fix += " Or remove the file: it is only a history of the page, which no run needs."
+            raise CheckpointError(f"{error}{fix}") from None
+    for path, found in damage.items():
+        # Where some files have the new key, a run could resume with neither: all get the new one.
+        if not n_there and not _is_history(path):
+            fix = "Nothing was changed."
+            if path.name.startswith(f"{CHECKPOINT}-"):
+                fix += (
+                    " Resume first with `shoal run … --fall-back` under the present key, which "
+                    "writes new checkpoints; then stop it and call this again."
+                )
+            raise CheckpointError(f"{found} {fix}")
+    return damage
+
+
 def _rekey_file(path: Path, number: int, kind: bytes, old: Seal | None, new: Seal) -> bool:
     """Seal a file anew; return False if it has the key already."""
-    data = read_file(path)
-    if read_heading(path, data, kind, _NEWEST[kind], number).key == new.fingerprint:
+    blocks = _new_blocks(path, number, kind, old, new)
+    if blocks is None:
         return False
-    blocks = _resealed(path, data, number, kind, old, new)
     # All of it is made before the first byte is written: a damaged file changes nothing.
     with writing(path):
         written = path.stat()
@@ -144,9 +179,13 @@ _NEWEST = {
 }
 
 
-def _resealed(
-    path: Path, data: bytes, number: int, kind: bytes, old: Seal | None, new: Seal
-) -> list[bytes]:
+def _new_blocks(
+    path: Path, number: int, kind: bytes, old: Seal | None, new: Seal
+) -> list[bytes] | None:
+    """Return the bytes of a file under the new key; None if it has that key already."""
+    data = read_file(path)
+    if read_heading(path, data, kind, _NEWEST[kind], number).key == new.fingerprint:
+        return None
     if kind == checkpoint.MAGIC:
         return list(checkpoint.resealed(path, data, number, old, new))
     if kind == segment.MAGIC:
