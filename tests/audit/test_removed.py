@@ -223,6 +223,19 @@ def test_rows_between_the_first_decision_and_the_due_ones_have_lines(
     assert (said in found.verdict.detail) == (n_lost > 0) == (found.verdict.verdict == "broken")
 
 
+def test_a_reuse_of_a_group_whose_lines_are_left_is_judged() -> None:
+    made = cut(3)
+    made.append(made.shown(3), group=1, outcome="reuse", arrived=10, published=10)
+    found = report(made, [2])["grouping"]
+    assert found.verdict == "unverifiable"
+    assert "of 5 published rows" in found.detail
+    assert "1 reuses join such a group" in found.detail
+    made.line(11)["published"] = 5
+    found = report(made, [2])["grouping"]
+    assert found.verdict == "broken"
+    assert "1 reuses join a group before it was released" in found.detail
+
+
 @pytest.mark.parametrize("reuse", [True, None])
 def test_a_reuse_of_a_removed_group_is_excused_where_rows_may_join(reuse: bool | None) -> None:
     assert report(cut(3), [2], reuse=reuse)["grouping"].verdict == "unverifiable"
