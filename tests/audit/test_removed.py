@@ -150,6 +150,9 @@ def test_a_rest_with_lines_of_all_published_rows_is_judged_by_them_all() -> None
     assert found["trace"].figures == {"n_removed_files": 1, "n_removed_rows": 0}
     assert found["trace"].detail.endswith("the lines of the first 0 published rows")
     assert "by the lines that are left, of 8 published rows" in found["cover"].detail
+    whole = rest(world(), [2])
+    assert whole is not None and whole.rows is not None
+    assert whole.rows[1]["seq"].to_pylist() == [*range(8), None, None, None]
 
 
 def test_a_rest_without_published_rows_is_judged_by_itself() -> None:
