@@ -142,7 +142,7 @@ def test_a_row_without_its_own_line_has_none(world: World) -> None:
 def test_what_isnt_said_is_nothing(world: World) -> None:
     found = evidence(world)
     assert (found.n_unreadable, found.files, found.reuse) == (0, (), None)
-    assert np.isnan(found.since)
+    assert np.isnan(found.since) and not found.may_hold
     # Without the original there are no lines of it either.
     assert [part.tolist() for part in found.originals] == [[], []]
 
