@@ -5,11 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.mutants.__main__ import EXPLAINED, ROOT, all_mutants, explanations
 from tests.mutants.changes import mutants_of
+from tests.mutants.collected import in_order
 from tests.mutants.modules import TESTS
 
 SOURCE = '''\
@@ -271,3 +274,13 @@ def test_every_explained_mutant_exists_and_has_a_reason() -> None:
     known = {one.name for one in all_mutants(ROOT / "src", sorted({n.module for n in reasons}))}
     assert set(reasons) <= known
     assert all(len(reason.split()) >= 5 for reason in reasons.values())
+
+
+def test_files_with_few_tests_run_first_if_they_are_listed_first() -> None:
+    """What is listed may be a part of a file."""
+    tests = ("tests/test_events.py::one", "tests/arrow/test_order.py", "tests/test_events.py::two")
+    items: list[Any] = [
+        SimpleNamespace(path=ROOT / path, name=name)
+        for path, name in [(tests[1], "b"), (tests[1], "a"), ("tests/test_events.py", "c")]
+    ]
+    assert [item.name for item in in_order(items, tests)] == ["c", "b", "a"]

@@ -87,12 +87,14 @@ def test_what_is_kept_is_said_of_times_and_of_shards(world: World) -> None:
     assert verdict.detail == f"{times}; 2 shards have rows and groups of their own"
 
 
+@pytest.mark.parametrize("may_hold", [False, True])
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize(("since", "n_wrong"), [(25.0, 3), (-5.0, 0)])
 def test_times_go_on_from_the_latest_of_the_rows_before(
-    world: World, sharded: bool, since: float, n_wrong: int
+    world: World, sharded: bool, since: float, n_wrong: int, may_hold: bool
 ) -> None:
     """Rows 0 to 2 came at 0, 10 and 20 seconds, after a row of 25 seconds they came late."""
+    world.options["may_hold"] = may_hold
     if sharded:
         in_shards(world, 0, 1)
     world.options["since"] = since

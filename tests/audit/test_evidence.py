@@ -142,9 +142,24 @@ def test_a_row_without_its_own_line_has_none(world: World) -> None:
 def test_what_isnt_said_is_nothing(world: World) -> None:
     found = evidence(world)
     assert (found.n_unreadable, found.files, found.reuse) == (0, (), None)
-    assert np.isnan(found.since)
+    assert np.isnan(found.since) and not found.may_hold
     # Without the original there are no lines of it either.
     assert [part.tolist() for part in found.originals] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("since", "before", "upto"),
+    [(np.nan, [np.nan, 0.0, 60.0, 60.0], [0.0, 10.0, 60.0, 70.0]), (5.0, [5.0, 5.0], [5.0, 10.0])],
+)
+def test_the_latest_time_goes_on_from_that_of_the_rows_before(
+    world: World, since: float, before: list[float], upto: list[float]
+) -> None:
+    """Row 7 was quarantined, and row 8 came at 70 seconds."""
+    found = evidence(world)
+    found.original, found.since = pa.Table.from_pylist(world.original), since
+    rows = np.array([0, 1, 7, 8])[: len(before)]
+    np.testing.assert_array_equal(found.latest_time(rows, "left"), before)
+    np.testing.assert_array_equal(found.latest_time(rows, "right"), upto)
 
 
 @pytest.mark.parametrize("place", [0, -1])

@@ -31,7 +31,7 @@ import pytest
 
 from tests.mutants.running import Job, Result, Tree, limit, run_all, run_pytest
 
-__all__ = ["FailsUnchangedError", "run_module"]
+__all__ = ["FailsUnchangedError", "in_order", "run_module"]
 
 #: The name of some code with the classes and functions around it, and the number of one of several
 #: with this name, such as the getter and the setter of a property.
@@ -72,6 +72,15 @@ class Calls(NamedTuple):
 
 def _file(test: str) -> str:
     return test.partition("::")[0]
+
+
+def in_order(items: Sequence[pytest.Item], tests: Sequence[str]) -> list[pytest.Item]:
+    """Return collected tests in the order of their files in a list; pytest has another for workers.
+
+    Those of a file stay as they are.
+    """
+    files = [Path(_file(test)).absolute() for test in tests]
+    return sorted(items, key=lambda item: files.index(item.path))
 
 
 def run_module(jobs: Sequence[Job], sources: Path, folder: Path, workers: int) -> Iterator[Result]:
@@ -224,7 +233,8 @@ class _Collected:
         """Run tests on all mutants, instead of all tests once."""
         importlib.import_module(self._import_name)
         at_import = self._noted.stop()
-        self._items = {item.nodeid: item for item in session.items}
+        items = in_order(session.items, self._jobs[0].tests)
+        self._items = {item.nodeid: item for item in items}
         self._codes = _codes(self._path.read_text(encoding="utf-8"), self._path)
         self._functions = self._found()
         by_test = self._by_test()

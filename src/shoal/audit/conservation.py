@@ -14,7 +14,6 @@ from shoal.audit.trace import (
     OUTCOMES,
     QUARANTINED,
     REUSE,
-    SUPPRESSED,
     Trace,
     behind,
 )
@@ -61,9 +60,8 @@ def check(evidence: Evidence) -> Verdict:
 
 def _without_line(evidence: Evidence, trace: Trace) -> tuple[int, int]:
     """Return how many rows may get their line when the job goes on, and how many are lost."""
-    known = np.unique(trace.row[trace.row >= 0])
-    end = int(known[-1]) + 1 if len(known) else 0
-    n_absent = end - len(known)
+    end = int(np.max(trace.row + 1, initial=0))
+    n_absent = end - len(np.unique(trace.row[trace.row >= 0]))
     if not evidence.may_hold:
         return 0, n_absent
     n_lost = min(n_absent, _n_overdue(evidence, trace))
@@ -80,17 +78,16 @@ def _n_overdue(evidence: Evidence, trace: Trace) -> int:
     delay, n_overdue = evidence.policy.delay, 0
     if delay is None:
         return 0
-    has_arrived = (trace.outcome != QUARANTINED) & (trace.arrived >= 0)
-    is_decided = trace.has(GROUP, REUSE, SUPPRESSED)
+    has_arrived = trace.arrived >= 0
     for shard in np.unique(trace.shard[has_arrived]):
-        own, decided = has_arrived & (trace.shard == shard), is_decided & (trace.shard == shard)
+        own = has_arrived & (trace.shard == shard)
         arrived, at = np.unique(trace.arrived[own], return_index=True)
         n_before = np.diff(arrived, prepend=-1) - 1
         overdue = np.zeros_like(n_before)
         if delay.rows is not None:
-            due = int(trace.published[decided].max(initial=-1)) - delay.rows
+            due = int(trace.published[own].max()) - delay.rows
             overdue = np.clip(due - (arrived - n_before), 0, n_before)
-        reached = float(np.fmax.reduce(trace.published_s[decided], initial=-np.inf))
+        reached = float(np.fmax.reduce(trace.published_s[own]))
         if delay.seconds is not None and np.isfinite(reached):
             # They came no later than the next row that has a line.
             late = reached - trace.arrived_s[own][at] - delay.seconds
@@ -159,7 +156,7 @@ def _output(evidence: Evidence, trace: Trace) -> list[str]:
 
 def _n_behind(evidence: Evidence, trace: Trace) -> int:
     """Return how many rows at the end of the output may get their line when the job goes on."""
-    return max(0, evidence.n_rows - 1 - int(trace.seq.max(initial=-1))) * evidence.may_hold
+    return max(0, evidence.n_rows - int(np.max(trace.seq + 1, initial=0))) * evidence.may_hold
 
 
 def _input(evidence: Evidence, trace: Trace) -> list[str]:
@@ -175,8 +172,8 @@ def _input(evidence: Evidence, trace: Trace) -> list[str]:
     n_original = int(evidence.original.num_rows)
     if evidence.original_rows is None:
         # What has no line counts as held, or as not read yet.
-        n_more = n_original - (trace.row.max(initial=-1) + 1 if evidence.may_hold else len(trace))
-        if n_more < 0 or (n_more and not evidence.may_hold):
+        all_there = np.all(trace.row < n_original)
+        if not (all_there if evidence.may_hold else n_original == len(trace)):
             flaws.append(f"the input has {n_original:,} rows, the trace {len(trace):,}")
         return flaws
     # Rows that couldn't be read aren't in the original, but in the quarantine.

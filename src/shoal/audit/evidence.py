@@ -305,15 +305,16 @@ class Evidence:
     ) -> NDArray[np.float64]:
         """Return the latest time before each row of the input, or with it, of rows that arrived.
 
-        The original must be given. A row that is held has no line in the trace, but a time.
+        NaN if there is none. The original must be given. A row that is held has no line in the
+        trace, but a time.
         """
         assert self.trace is not None
         bad = self.trace.row[self.trace.outcome == QUARANTINED]
         arrived = np.flatnonzero(~np.isin(self.given_rows, bad))
         arrived = arrived[np.argsort(self.given_rows[arrived], kind="stable")]
         time = seconds(take(column(self.original, str(self.schema.time)), arrived))
-        floor = -np.inf if np.isnan(self.since) else self.since
-        latest = np.fmax.accumulate(np.append(floor, time))
+        # Unknown times are left out, as is that of the rows before.
+        latest = np.fmax.accumulate(np.append(self.since, time))
         return np.asarray(latest[np.searchsorted(self.given_rows[arrived], rows, side)])
 
     def _boxes(self) -> EquivalenceClasses:

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import column, integers
 from shoal.audit.removed import judged_by_rest, lost_files, rest_of
 from shoal.audit.report import Report, Verdict
 from shoal.audit.run import audit
+from shoal.audit.trace import whole_numbers
 from shoal.errors import ParameterError
 from shoal.spec.policy import Policy
 from shoal.spec.schema import Schema
@@ -124,7 +124,7 @@ def _judge(
             original_rows=original_rows, n_unreadable=n_unreadable, files=files,
             **parts[0].options,
         )  # fmt: skip
-    lines = None if trace is None else _whole(trace, "row")
+    lines = None if trace is None else whole_numbers(trace, "row")
     if original is not None and original_rows is None:
         original_rows = np.arange(original.num_rows)
     verdicts: list[Verdict] = []
@@ -193,19 +193,9 @@ def _own_lines(
     }  # fmt: skip
     for name, base in bases.items():
         if name in lines.schema.names:
-            known = _whole(lines, name)
+            known = whole_numbers(lines, name)
             # What points before the part fits nothing in it, and must not look like nothing.
             moved = np.where(known < base, known + (1 << 60), known - base)
             array = pa.array(moved, pa.int64(), mask=known < 0)
             lines = lines.set_column(lines.schema.names.index(name), name, array)
     return lines
-
-
-def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
-    if name not in table.schema.names:
-        raise ParameterError(
-            "trace",
-            f"lacks the columns {name}",
-            fix="Give the file that the run wrote with --trace",
-        )
-    return integers(column(table, name))

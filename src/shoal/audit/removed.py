@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.audit.columns import column, integers, positions
+from shoal.audit.changes import without_changes
 from shoal.audit.report import Report, Verdict
-from shoal.audit.trace import GROUP, OUTCOMES, REUSE, behind
-from shoal.errors import ParameterError
+from shoal.audit.trace import GROUP, REUSE, Trace, behind, read_trace, whole_numbers
 from shoal.spec.policy import KAnonymity, Policy
 
 __all__ = ["Rest", "judged_by_rest", "lost_files", "rest_of"]
@@ -94,91 +93,88 @@ def rest_of(
     n_removed = min(numbers, default=1) - 1
     if n_removed <= 0:
         return None
-    seq, row, group = (_whole(trace, name) for name in ("seq", "row", "group"))
-    n_rows = int(published.num_rows)
-    first = int(seq[seq >= 0].min(initial=n_rows))
+    trace = without_changes(trace)
+    seq, n_rows = whole_numbers(trace, "seq"), int(published.num_rows)
+    places = np.unique(seq[seq >= 0])
+    first = int(places.min(initial=n_rows))
+    end = int(places[-1]) + 1 if len(places) else n_rows
     what = (
         f"{'file' if n_removed == 1 else 'files'} {_span(1, n_removed)} of the trace "
         f"{'was' if n_removed == 1 else 'were'} removed, and with "
         f"{'it' if n_removed == 1 else 'them'} the lines of the first {first:,} published rows"
     )
-    is_of_cells = "attribute" in trace.schema.names
-    flaws = _flaws(seq[seq >= 0], row[row >= 0], first, n_rows, is_of_cells=is_of_cells)
-    if most_held is not None and not is_of_cells and (n := _n_lost_arrivals(trace, most_held)):
-        flaws.append(f"{n:,} rows that arrived after them have no line, and aren't held any more")
+    if end < n_rows:
+        what += f"; {behind(n_rows - end)}"
+    flaws = []
+    n_shown = int(np.count_nonzero(places < n_rows))
+    if n := min(end, n_rows) - first - n_shown:
+        flaws.append(f"{n:,} published rows after them have no line, though later ones have")
+    if n := len(places) - n_shown:
+        flaws.append(f"{n:,} lines are of published rows that the output doesn't have")
+    # A trace of cells has several lines of each row.
+    lines = None if "attribute" in trace.schema.names else read_trace(trace)
+    if lines is not None:
+        flaws += _flaws(lines, most_held)
     if (lost := lost_files(numbers)) is not None:
         flaws.append(lost.detail)
-    n_new = n_rows - 1 - int(seq.max(initial=-1)) if first < n_rows else 0
-    if n_new > 0:
-        what += f"; {behind(n_new)}"
     verdict = Verdict(
         "trace",
         "broken" if flaws else "unverifiable",
         "; ".join([what, *flaws]),
         {"n_removed_files": n_removed, "n_removed_rows": first},
     )
-    if is_of_cells or first >= n_rows:
+    if lines is None or first == n_rows:
         return Rest(verdict, first, None, None)
-    outcome = positions(column(trace, "outcome"), OUTCOMES, unknown=-1)
-    released = np.unique(group[(outcome == GROUP) & (group >= 0)])
-    is_orphan = (outcome == REUSE) & (seq >= first) & ~np.isin(group, released)
     # A reuse in a job that keeps no group for it is a flaw, whatever it joins.
-    is_orphan &= reuse is not False
+    is_orphan = lines.has(REUSE) & (lines.group >= 0) & (reuse is not False)
+    is_orphan &= ~np.isin(lines.group, lines.group[lines.has(GROUP)])
     rows, groups = (
-        _without(published, trace, first, leave_out)
+        _without(published, trace, first, seq, leave_out)
         for leave_out in (np.zeros_like(is_orphan), is_orphan)
     )
     return Rest(verdict, first, rows, groups)
 
 
 def _without(
-    published: pa.Table, trace: pa.Table, first: int, leave_out: NDArray[np.bool_]
+    published: pa.Table,
+    trace: pa.Table,
+    first: int,
+    seq: NDArray[np.int64],
+    leave_out: NDArray[np.bool_],
 ) -> tuple[pa.Table, pa.Table]:
     """Return the published rows from one on, and the lines, numbered anew, without some."""
-    seq, n_rows = _whole(trace, "seq"), int(published.num_rows)
-    shown = np.setdiff1d(np.arange(first, n_rows), seq[leave_out])
+    shown = np.setdiff1d(np.arange(first, published.num_rows), seq[leave_out])
     lines, seq = trace.filter(pa.array(~leave_out)), seq[~leave_out]
-    # A place that no published row has stays one.
-    moved = np.where(seq < n_rows, np.searchsorted(shown, seq), seq)
-    array = pa.array(moved, pa.int64(), mask=seq < 0)
+    # A place that no published row has is one behind the last.
+    array = pa.array(np.searchsorted(shown, seq), pa.int64(), mask=seq < 0)
     lines = lines.set_column(lines.schema.names.index("seq"), "seq", array)
     return published.take(pa.array(shown)), lines
 
 
-def _flaws(
-    seq: NDArray[np.int64], row: NDArray[np.int64], first: int, n_rows: int, *, is_of_cells: bool
-) -> list[str]:
-    """Return what is wrong with the places in the output and the rows of the lines left."""
+def _flaws(lines: Trace, most_held: int | None) -> list[str]:
+    """Return what is wrong with the lines left, of which each is of a row of its own."""
     flaws = []
-    places = np.unique(seq)
-    end = int(places[-1]) + 1 if len(places) else first
-    if n := min(end, n_rows) - first - int(np.count_nonzero(places < n_rows)):
-        flaws.append(f"{n:,} published rows after them have no line, though later ones have")
-    if n := int(np.count_nonzero(places >= n_rows)):
-        flaws.append(f"{n:,} lines are of published rows that the output doesn't have")
-    if not is_of_cells and (n := len(seq) - len(places)):
-        flaws.append(f"{n:,} lines are of a published row that another line is of")
-    if not is_of_cells and (n := len(row) - len(np.unique(row))):
-        flaws.append(f"{n:,} lines are of a row that another line is of")
+    for each, what in ((lines.seq, "a published row"), (lines.row, "a row")):
+        known = each[each >= 0]
+        if n := len(known) - len(np.unique(known)):
+            flaws.append(f"{n:,} lines are of {what} that another line is of")
+    if most_held is not None and (n := _n_lost_arrivals(lines, most_held)):
+        flaws.append(f"{n:,} rows that arrived after them have no line, and aren't held any more")
     return flaws
 
 
-def _n_lost_arrivals(trace: pa.Table, most_held: int) -> int:
+def _n_lost_arrivals(lines: Trace, most_held: int) -> int:
     """Return how many rows have no line, though they were decided after those of removed lines.
 
     Lines are in the order of decision: who arrived after the first decision that is left wasn't
     decided before it. The last rows of a job that was stopped may still be held. Shards count their
     own rows, and aren't judged here.
     """
-    if "shard" in trace.schema.names:
+    moments = lines.published[lines.published >= 0]
+    if lines.is_sharded or not len(moments):
         return 0
-    arrived, published = _whole(trace, "arrived"), _whole(trace, "published")
-    moments = published[published >= 0]
-    if not len(moments):
-        return 0
-    first, last = int(moments.min()) + 1, int(moments.max()) - most_held
-    there = np.unique(arrived[(first <= arrived) & (arrived < last)])
-    return max(0, last - first - len(there))
+    due = np.arange(int(moments.min()) + 1, int(moments.max()) - most_held)
+    return len(np.setdiff1d(due, lines.arrived))
 
 
 def judged_by_rest(
@@ -228,12 +224,3 @@ def _with(verdict: Verdict, told: tuple[Verdict, int] | None) -> Verdict:
 
 def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}–{last}"
-
-
-def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
-    if name == "group" and name not in table.schema.names:
-        return np.full(table.num_rows, -1, dtype=np.int64)  # a trace of cells has no groups
-    if name not in table.schema.names:
-        what, fix = f"lacks the columns {name}", "Give the file that the run wrote with --trace"
-        raise ParameterError("trace", what, fix=fix)
-    return integers(column(table, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from shoal.audit.changes import without_changes
 from shoal.audit.columns import Array, column, integers, numbers, positions
 from shoal.errors import ParameterError
 
-__all__ = ["OUTCOMES", "Trace", "behind", "read_trace"]
+__all__ = ["OUTCOMES", "Trace", "behind", "read_trace", "whole_numbers"]
 
 #: The outcomes a row can have; their positions are the codes of `Trace.outcome`.
 OUTCOMES = ("group", "reuse", "suppressed", "quarantined", "held")
@@ -78,13 +79,7 @@ def behind(n: int) -> str:
 def read_trace(table: pa.Table) -> Trace:
     """Read the columns of a trace; refuse a table without them."""
     table = without_changes(table)
-    missing = [name for name in _COLUMNS if name not in table.schema.names]
-    if missing:
-        raise ParameterError(
-            "trace",
-            f"lacks the columns {', '.join(missing)}",
-            fix="Give the file that the run wrote with --trace",
-        )
+    _check_columns(table, _COLUMNS)
     if "attribute" in table.schema.names:
         raise ParameterError(
             "trace",
@@ -111,6 +106,22 @@ def read_trace(table: pa.Table) -> Trace:
         else numbers(loss),
         is_sharded="shard" in table.schema.names,
     )
+
+
+def whole_numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    """Return the whole numbers of a column of a trace; refuse a table without it."""
+    _check_columns(table, [name])
+    return integers(column(table, name))
+
+
+def _check_columns(table: pa.Table, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in table.schema.names]
+    if missing:
+        raise ParameterError(
+            "trace",
+            f"lacks the columns {', '.join(missing)}",
+            fix="Give the file that the run wrote with --trace",
+        )
 
 
 def _optional(table: pa.Table, name: str, otherwise: int) -> NDArray[np.int64]:
