@@ -108,6 +108,8 @@ class Checker:
                 "auto.offset.reset": "error",
                 "isolation.level": "read_committed",
                 "queued.max.messages.kbytes": 32768,
+                # A full queue would otherwise be filled once a second only, slower than the job.
+                "fetch.queue.backoff.ms": 20,
             }
         )
         self._consumer.assign([TopicPartition(topic, 0, 0)])
