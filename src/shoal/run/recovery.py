@@ -174,8 +174,8 @@ class Checkpointer:
 
     def _has_moved(self, key: str, before: Sequence[str], after: Sequence[str]) -> bool:
         """Return whether a path has changed by itself, and not because of [private]."""
-        if key in self._recovery.unnamed and before[0] != after[0]:
-            # A file has an ending, which a folder lacks.
+        if key in self._recovery.unnamed:
+            # The default has an ending if it is a file, and none if it is a folder.
             return before[1].removesuffix(".jsonl") != after[1].removesuffix(".jsonl")
         return before[1] != after[1]
 
