@@ -16,6 +16,7 @@ import pytest
 from shoal.audit import Report
 from shoal.errors import CheckpointError, JobError
 from shoal.job import Job
+from shoal.job.attacking import attack
 from shoal.job.auditing import audit
 from shoal.job.changing import newest_checkpoint
 from shoal.job.ends import recovery_of
@@ -614,6 +615,21 @@ def test_a_report_says_that_rows_whose_trace_was_removed_are_unverifiable(tmp_pa
     # What is left isn't all: figures about it would be wrong.
     assert made().as_dict()["utility"]["rows"] is None
     assert "Only a trace with lines of all published rows" in made().html()
+
+
+def test_an_attack_with_an_incomplete_trace_isnt_judged(tmp_path: Path) -> None:
+    folder = in_files(tmp_path)
+    trace, given = folder.path / "trace", folder.table.select(list(folder.job.schema.columns))
+
+    def verdict() -> str:
+        found = attack(
+            folder.job, folder.path / "out.jsonl", original=given, trace=trace, attacks=["linking"]
+        )
+        return found.of("linking")[0].verdict
+
+    assert verdict() == "within"
+    remove(folder, 1)
+    assert verdict() == "unverifiable"
 
 
 def test_files_that_are_lost_between_others_arent_removed_ones(

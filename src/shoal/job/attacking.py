@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -18,7 +17,7 @@ from shoal.audit.evidence import Order, Suppressed
 from shoal.audit.labels import Numeric
 from shoal.engine.base import Anonymizer
 from shoal.io.base import BadRow
-from shoal.job.auditing import Data, parts_of, read_published, read_table, read_trace
+from shoal.job.auditing import NO_TRACE, Data, parts_of, read_published, read_table, read_trace
 from shoal.job.file import Job
 from shoal.job.running import AnyJob, job_of
 from shoal.run.frame import ChunkSource, Gathered, refuse_wall_clock, seed_bytes
@@ -94,15 +93,18 @@ def attack(
     job, _ = job_of(job)
     if trace is None and isinstance(published, Result):
         trace = published.trace
-    changes: Sequence[Mapping[str, Any]] = []
-    if trace is not None:
-        trace, changes, _ = read_trace(trace, job)
-    setting = setting_of(job, published, original=original, trace=trace, format=format)
+    lines = NO_TRACE if trace is None else read_trace(trace, job)
+    setting = setting_of(job, published, original=original, trace=lines.rows, format=format)
     setting = dataclasses.replace(
         setting, known=None if known is None else listed(known), n_targets=targets, seed=seed
     )
     report = make_attacks(setting, attacks, control=control, watch=watch)
-    parts, unknown = parts_of(job, changes)
+    if lines.rows is not None and not lines.is_whole(setting.published):
+        why = "the trace lacks lines of published rows, and only people with lines were attacked"
+        return dataclasses.replace(
+            report, results=[_unjudged(each, why) for each in report.results]
+        )
+    parts, unknown = parts_of(job, lines.changes)
     return as_promised(report, job.policy, parts, unknown)
 
 
@@ -116,16 +118,16 @@ def as_promised(
     """
     if not unknown and all(part.policy == policy for part in parts):
         return report
-    return dataclasses.replace(report, results=[_unjudged(each) for each in report.results])
-
-
-def _unjudged(result: AttackResult) -> AttackResult:
-    if result.bound is None or result.unverifiable is not None:
-        return result
     why = (
         "the promise of the job has changed, and the bound is that of the present one, under "
         "which not all rows were published"
     )
+    return dataclasses.replace(report, results=[_unjudged(each, why) for each in report.results])
+
+
+def _unjudged(result: AttackResult, why: str) -> AttackResult:
+    if result.bound is None or result.unverifiable is not None:
+        return result
     return dataclasses.replace(result, unverifiable=why)
 
 

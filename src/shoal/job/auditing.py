@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.audit import Part, Report, Verdict, audit_parts, changes_in, without_changes
 from shoal.audit.evidence import Loss, Order, Suppressed
@@ -408,6 +409,13 @@ class TraceLines(NamedTuple):
     rows: pa.Table | None
     changes: Sequence[Mapping[str, Any]] = ()
     numbers: Sequence[int] = ()
+
+    def is_whole(self, published: pa.Table) -> bool:
+        """Return whether it has its oldest files, and lines of all published rows."""
+        if self.rows is None or "seq" not in self.rows.column_names:
+            return False
+        n_rows = int(pc.count_distinct(self.rows["seq"]).as_py())
+        return min(self.numbers, default=1) <= 1 and n_rows >= int(published.num_rows)
 
 
 NO_TRACE = TraceLines(None)

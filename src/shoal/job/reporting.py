@@ -9,9 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from shoal.attacks import AttackReport
 from shoal.attacks import attack as make_attacks
 from shoal.attacks import names as attack_names
@@ -112,15 +109,15 @@ def report(
         original = trace = population = None
     if watch is not None:
         watch("reading")
-    lines, changes, numbers = NO_TRACE if trace is None else read_trace(trace, job)
-    release = release_of(job, published, format, changes)
+    lines = NO_TRACE if trace is None else read_trace(trace, job)
+    release = release_of(job, published, format, lines.changes)
     if original is not None:
         given, rows = read_table("original", original, job.schema.columns, job=job)
         release = dataclasses.replace(release, original=given, original_rows=rows)
-    if lines is not None:
+    if lines.rows is not None:
         # Figures about the lines that are left would be wrong for all rows.
-        key = "trace" if _is_whole(lines, release.published, numbers) else "incomplete_trace"
-        release = dataclasses.replace(release, trace_files=numbers, **{key: lines})
+        key = "trace" if lines.is_whole(release.published) else "incomplete_trace"
+        release = dataclasses.replace(release, trace_files=lines.numbers, **{key: lines.rows})
     if population is not None:
         if job.policy.per_value:
             raise ParameterError(
@@ -175,12 +172,6 @@ def release_of(
         parts=parts,
         unknown=unknown,
     )
-
-
-def _is_whole(trace: pa.Table, published: pa.Table, numbers: Sequence[int]) -> bool:
-    """Return whether a trace has its oldest files, and lines of all published rows."""
-    n_rows = pc.count_distinct(trace["seq"]).as_py() if "seq" in trace.column_names else 0
-    return min(numbers, default=1) <= 1 and n_rows >= published.num_rows
 
 
 def _attacks(
